@@ -1,0 +1,1 @@
+"""Tables, sessions and migrations of the reviewer's database."""
