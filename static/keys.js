@@ -67,13 +67,15 @@ export function bindingFor(event, scope) {
     && (altOnly ? binding.code === event.code || (binding.code && binding.keys.includes(key)) : binding.keys.includes(key))) ?? null;
 }
 
-/** Listen on the document. `actions` maps binding ids to functions of the event; `scope()` names the screen in front. */
+/** Listen on the document. `actions` maps binding ids to functions of the event; `scope()` names the screen in front, or null
+ * while a dialog has the keys. */
 export function listen(actions, scope) {
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing || isTyping(event)) return;
+    const front = scope();
+    if (!front || event.defaultPrevented || event.isComposing || isTyping(event)) return;
     const target = event.composedPath()[0];
     if ((event.key === "Enter" || event.key === " ") && target instanceof Element && target.closest("button, a, summary, [role='slider']")) return;
-    const binding = bindingFor(event, scope());
+    const binding = bindingFor(event, front);
     if (!binding || !actions[binding.id]) return;
     event.preventDefault();
     if (event.repeat && !binding.repeats) return;

@@ -12,10 +12,10 @@ import { ReviewPage } from "./reviewpage.js";
 import { Worklist } from "./worklist.js";
 
 /** Build the app inside `element`, apart from the host page's styles. */
-export async function mount(element, { stylesheet }) {
+export async function mount(element) {
   const shadow = element.shadowRoot ?? element.attachShadow({ mode: "open" });
   const app = new App();
-  const style = h("link", { rel: "stylesheet", href: stylesheet });
+  const style = h("link", { rel: "stylesheet", href: new URL("app.css", import.meta.url).href });
   const styled = new Promise((resolve) => { style.onload = resolve; style.onerror = resolve; });
   shadow.replaceChildren(style, app.root);
   app.root.style.visibility = "hidden";
@@ -65,7 +65,7 @@ class App {
     this.state = h("span", { class: "chip plain", hidden: true });
     this.who = h("button", { class: "chip plain who", title: "your name goes with every mark: click to change it", on: { click: () => this.changeName() } });
     this.body = h("div", { class: "body" });
-    this.sheet = h("dialog", { class: "dialog sheet", on: { click: (event) => { if (event.target === this.sheet) this.sheet.close(); } } }, h("h2", {}, "Keys"), keySheet(), h("div", { class: "dialog-buttons" }, h("button", { class: "primary", on: { click: () => this.sheet.close() } }, "Close")));
+    this.sheet = h("dialog", { class: "dialog sheet", on: { click: (event) => { if (event.target === this.sheet) this.sheet.close(); }, keydown: (event) => { if (event.key === "?") { event.stopPropagation(); this.sheet.close(); } } } }, h("h2", {}, "Keys"), keySheet(), h("div", { class: "dialog-buttons" }, h("button", { class: "primary", on: { click: () => this.sheet.close() } }, "Close")));
     this.root = h("div", { class: "app" },
       h("header", { class: "top" }, h("b", { class: "brand" }, "Trajectory Reviewer"), this.nav, this.task, this.state, this.place, this.saved, this.who, h("button", { class: "quiet round", "aria-label": "keys", on: { click: () => this.toggleSheet() } }, "?")),
       this.body, this.toasts.root, this.sheet);
@@ -175,6 +175,7 @@ class App {
 
   /** Have the next run's data and the head of its video before they are asked for. */
   firstPicture() {
+    this.root.dispatchEvent(new CustomEvent("reviewer-first-picture", { bubbles: true, composed: true, detail: { id: this.page.session?.id } }));
     const next = this.page.session && this.worklist.neighbour(this.page.session.id, 1);
     if (!next) return;
     const key = `${reviewerName()} ${next}`;
@@ -306,7 +307,7 @@ class App {
       nextRow: () => worklist.move(1), prevRow: () => worklist.move(-1), openRow: () => worklist.openCursor(), nextPage: () => worklist.turn(1), prevPage: () => worklist.turn(-1), search: () => worklist.search.focus(),
       worklist: () => this.show(this.view === "worklist" ? "review" : "worklist"), help: () => this.toggleSheet(),
       close: () => { if (this.view === "review") page.closeSomething(); },
-    }, () => (this.root.querySelector("dialog[open]") ? "dialog" : this.view));
+    }, () => (this.root.querySelector("dialog[open]") ? null : this.view));
   }
 }
 

@@ -1,7 +1,7 @@
 // One open trajectory: its data, the review as the person sees it (server's state plus what is still on its way), and undo.
 
 import { newOpId } from "./outbox.js";
-import { applyChanges, changesOf, emptyReview } from "./review.js";
+import { applyOp, changesOf, emptyReview } from "./review.js";
 
 export class Session extends EventTarget {
   constructor(detail, outbox, reviewer) {
@@ -38,7 +38,7 @@ export class Session extends EventTarget {
     for (const { op } of this.ownPending()) {
       const changes = changesOf(op, review, this.known);
       if (!this.changes.has(op.op_id)) this.changes.set(op.op_id, changes);
-      review = applyChanges(review, changes);
+      review = applyOp(review, op, this.known);
     }
     this.review = review;
     this.dispatchEvent(new Event("change"));

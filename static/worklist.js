@@ -40,7 +40,7 @@ export class Worklist {
     };
     this.clear = h("button", { class: "quiet", hidden: true, on: { click: () => this.clearFilter() } }, "clear");
     this.count = h("span", { class: "dim num", role: "status" });
-    this.head = h("div", { class: "row head-row", role: "row" }, COLUMNS.map(([title, sort]) => h("div", { role: "columnheader", class: `cell ${sort ?? "thumb"}` },
+    this.head = h("div", { class: "row head-row", role: "row" }, COLUMNS.map(([title, sort]) => h("div", { role: "columnheader", class: `cell c-${sort ?? "thumb"}` },
       sort ? h("button", { class: "sort", data: { sort }, on: { click: () => this.sortBy(sort) } }, title) : "")));
     this.rows = h("div", { class: "rows", role: "rowgroup" });
     this.pager = h("div", { class: "pager" });
@@ -72,13 +72,12 @@ export class Worklist {
     if (!quiet && this.total === null) this.showSkeleton();
     clearTimeout(this.timer);
     try {
-      const answer = await call(`api/trajectories?${query}`);
+      const [answer, choices] = await Promise.all([call(`api/trajectories?${query}`), order ? call("api/choices") : this.choices]);
       if (this.loading !== mine) return;
       this.total = answer.total;
       this.items = answer.items;
       if (answer.ids) this.ids = answer.ids;
-      this.choices = answer.choices ?? this.choices;
-      this.examplesLoading = Boolean(answer.loading);
+      this.choices = choices;
       this.render();
     } catch (error) {
       if (this.loading === mine) this.showError(error);
@@ -88,7 +87,7 @@ export class Worklist {
 
   /** Ask again while judges or imports are under way, or while there is nothing and something may be loading. */
   schedule() {
-    const busy = this.examplesLoading || this.items.some((item) => ["queued", "running"].includes(item.judge?.state)) || this.failed;
+    const busy = this.choices?.importing || this.items.some((item) => ["queued", "running"].includes(item.judge?.state)) || this.failed;
     if (busy && !this.root.hidden) this.timer = setTimeout(() => (document.hidden ? this.schedule() : this.load({ order: true, quiet: true })), POLL_MS);
   }
 
@@ -177,14 +176,14 @@ export class Worklist {
       class: `row${item.id === this.cursor ? " cur" : ""}`, role: "row", href: `?id=${item.id}`, data: { id: item.id }, tabindex: "-1",
       on: { click: (event) => { if (event.ctrlKey || event.metaKey || event.shiftKey) return; event.preventDefault(); this.cursor = item.id; this.app.open(item.id); } },
     },
-    h("div", { class: "cell thumb", role: "cell" }, thumb),
-    h("div", { class: "cell task", role: "cell" }, h("b", {}, item.task || "(no task text)"), h("small", {}, [item.agent, item.format, shortSource(item.source)].filter(Boolean).join(" · "))),
-    h("div", { class: "cell steps num", role: "cell" }, String(item.steps)),
-    h("div", { class: "cell duration num", role: "cell" }, item.duration_s == null ? "–" : timecode(item.duration_s, 0)),
-    h("div", { class: "cell judge_outcome", role: "cell" }, judge),
-    h("div", { class: "cell review", role: "cell" }, reviewChip(item.review)),
-    h("div", { class: "cell problems", role: "cell" }, problems),
-    h("div", { class: "cell imported dim", role: "cell", title: item.imported_utc }, localTime(item.imported_utc)));
+    h("div", { class: "cell c-thumb", role: "cell" }, thumb),
+    h("div", { class: "cell c-task", role: "cell" }, h("b", {}, item.task || "(no task text)"), h("small", {}, [item.agent, item.format, shortSource(item.source)].filter(Boolean).join(" · "))),
+    h("div", { class: "cell c-steps num", role: "cell" }, String(item.steps)),
+    h("div", { class: "cell c-duration num", role: "cell" }, item.duration_s == null ? "–" : timecode(item.duration_s, 0)),
+    h("div", { class: "cell c-judge_outcome", role: "cell" }, judge),
+    h("div", { class: "cell c-review", role: "cell" }, reviewChip(item.review)),
+    h("div", { class: "cell c-problems", role: "cell" }, problems),
+    h("div", { class: "cell c-imported dim", role: "cell", title: item.imported_utc }, localTime(item.imported_utc)));
   }
 
   showPager() {
@@ -208,7 +207,7 @@ export class Worklist {
 
   showSkeleton() {
     this.table.hidden = false;
-    this.rows.replaceChildren(...Array.from({ length: 8 }, () => h("div", { class: "row skeleton" }, COLUMNS.map(([, sort]) => h("div", { class: `cell ${sort ?? "thumb"}` }, h("span", {}))))));
+    this.rows.replaceChildren(...Array.from({ length: 8 }, () => h("div", { class: "row skeleton" }, COLUMNS.map(([, sort]) => h("div", { class: `cell c-${sort ?? "thumb"}` }, h("span", {}))))));
   }
 
   showEmpty() {
@@ -216,7 +215,7 @@ export class Worklist {
     this.pager.hidden = true;
     this.state.hidden = false;
     if (this.isFiltered) this.state.replaceChildren(h("h2", {}, "Nothing matches"), h("p", {}, "No trajectory fits this search and these filters."), h("button", { class: "primary", on: { click: () => this.clearFilter() } }, "Clear the filters"));
-    else if (this.examplesLoading) this.state.replaceChildren(h("h2", {}, "Loading the example runs…"), h("p", {}, "They appear here as they are ready: videos are checked, steps are placed, and the embedded judge has its say."), h("div", { class: "bar" }));
+    else if (this.choices?.importing) this.state.replaceChildren(h("h2", {}, "Loading the example runs…"), h("p", {}, "They appear here as they are ready: videos are checked, steps are placed, and the embedded judge has its say."), h("div", { class: "bar" }));
     else this.state.replaceChildren(h("h2", {}, "No trajectories yet"), h("p", {}, "Bring a folder of OSWorld results, a recording with its task text, a folder of screenshots, or an export of this tool."), h("button", { class: "primary", on: { click: () => this.app.showImport() } }, "Import trajectories"), h("p", { class: "dim" }, "On the server’s own machine: ", h("code", {}, "reviewer import PATH")));
   }
 
