@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, CheckConstraint, Float, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
-class Base(DeclarativeBase):
-    """Base of every table."""
+def utc_now() -> str:
+    """The present moment as every table stores it: UTC, ISO 8601 with offset and microseconds (32 characters)."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
-    type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON}  # noqa: RUF012
+
+class Base(DeclarativeBase):
+    """Base of every table. Constraints are named by rule, so that a migration can name what it alters."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "%(table_name)s_%(column_0_N_name)s",
+            "uq": "%(table_name)s_%(column_0_N_name)s_unique",
+            "fk": "%(table_name)s_%(column_0_N_name)s_fk",
+            "pk": "%(table_name)s_pk",
+        }
+    )
+    type_annotation_map = {dict[str, Any]: JSON(none_as_null=True), list[Any]: JSON(none_as_null=True)}  # noqa: RUF012
 
 
 class TrajectoryRow(Base):
@@ -85,7 +111,7 @@ class JudgementRow(Base):
     __tablename__ = "judgement"
 
     id: Mapped[str] = mapped_column(String(24), primary_key=True)
-    trajectory_id: Mapped[str] = mapped_column(ForeignKey("trajectory.id"), index=True)
+    trajectory_id: Mapped[str] = mapped_column(ForeignKey("trajectory.id"))
     judge: Mapped[str] = mapped_column(String(40))
     fingerprint: Mapped[str] = mapped_column(String(64))
     created_utc: Mapped[str] = mapped_column(String(32))
@@ -115,11 +141,14 @@ class OverrideRow(Base):
     changes: Mapped[list[Any]]
     reason: Mapped[str] = mapped_column(Text, default="")
     shown: Mapped[list[Any]]
-    blind: Mapped[bool] = mapped_column(Boolean, default=False)
     undoes: Mapped[str | None] = mapped_column(String(80))
     created_utc: Mapped[str] = mapped_column(String(32))
 
-    __table_args__ = (UniqueConstraint("trajectory_id", "reviewer", "rev"),)
+    __table_args__ = (
+        UniqueConstraint("trajectory_id", "reviewer", "rev"),
+        Index("override_newest", "trajectory_id", "created_utc", "id"),
+        Index("override_undoing", "undoes"),
+    )
 
 
 class ReviewRow(Base):
