@@ -12,11 +12,11 @@ export function timecode(seconds, digits = 3) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${tail}` : `${minutes}:${tail}`;
 }
 
-/** A UTC time as the reader's local time with its zone. */
-export function localTime(utc) {
+/** A UTC time as the reader's local time, to the second or, `short`, to the minute. */
+export function localTime(utc, { short = false } = {}) {
   const date = new Date(utc);
   if (Number.isNaN(date.getTime())) return utc ?? "";
-  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return date.toLocaleString(undefined, short ? { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" } : { dateStyle: "medium", timeStyle: "medium" });
 }
 
 /** The reader's time zone, named once where local times are listed. */
@@ -34,7 +34,7 @@ const point = (p) => (p.px ? `(${Math.round(p.px[0])}, ${Math.round(p.px[1])})` 
 function scrollText(action) {
   const { scroll_x: x = 0, scroll_y: y = 0 } = action;
   if (!x && !y) return "";
-  return Math.abs(y) >= Math.abs(x) ? (y < 0 ? "down" : "up") : x < 0 ? "left" : "right";
+  return Math.abs(y) >= Math.abs(x) ? (y > 0 ? "down" : "up") : x > 0 ? "right" : "left";
 }
 
 /** One primitive action as {verb, detail}. */

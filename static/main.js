@@ -12,10 +12,10 @@ import { ReviewPage } from "./reviewpage.js";
 import { Worklist } from "./worklist.js";
 
 /** Build the app inside `element`, apart from the host page's styles. */
-export async function mount(element) {
+export async function mount(element, { stylesheet }) {
   const shadow = element.shadowRoot ?? element.attachShadow({ mode: "open" });
   const app = new App();
-  const style = h("link", { rel: "stylesheet", href: new URL("app.css", import.meta.url).href });
+  const style = h("link", { rel: "stylesheet", href: stylesheet });
   const styled = new Promise((resolve) => { style.onload = resolve; style.onerror = resolve; });
   shadow.replaceChildren(style, app.root);
   app.root.style.visibility = "hidden";
@@ -222,7 +222,10 @@ class App {
 
   answered(entry, answer) {
     this.revs.set(`${entry.reviewer} ${entry.trajectory_id}`, answer.rev);
-    if (this.isOpen(entry)) this.page.session.accept(answer.review);
+    if (this.isOpen(entry)) {
+      this.page.session.accept(answer.review);
+      this.page.refreshHistory();
+    }
     this.channel.postMessage({ trajectory_id: entry.trajectory_id, reviewer: entry.reviewer, review: answer.review });
   }
 

@@ -64,11 +64,11 @@ function arrowHead(x0, y0, x1, y1, size = 12) {
   return twice("path", { d: `M${side(0.5)}L${x1} ${y1}L${side(-0.5)}` });
 }
 
-/** Positive `scroll_y` turns the wheel up. The arrow points where the view goes. */
+/** Positive `scroll_y` is down, positive `scroll_x` right: the arrow points where the view goes. */
 function scrollArrow(action, [x, y]) {
   const { scroll_x: sx = 0, scroll_y: sy = 0 } = action;
   const vertical = Math.abs(sy) >= Math.abs(sx);
-  const sign = vertical ? (sy > 0 ? -1 : 1) : sx < 0 ? -1 : 1;
+  const sign = (vertical ? sy : sx) < 0 ? -1 : 1;
   const [dx, dy] = vertical ? [0, 34 * sign] : [34 * sign, 0];
   return svg("g", { class: "scroll" }, twice("path", { d: `M${x - dx} ${y - dy}L${x + dx} ${y + dy}` }), arrowHead(x - dx, y - dy, x + dx, y + dy));
 }

@@ -6,19 +6,24 @@
 const GROUPS = ["step_labels", "notes", "better_actions"];
 
 export function emptyReview(trajectoryId, reviewer) {
-  return { trajectory_id: trajectoryId, reviewer, rev: 0, status: "unreviewed", outcome: null, spans: [], step_labels: {}, first_error: null, notes: {}, better_actions: {}, updated_utc: null };
+  return { trajectory_id: trajectoryId, reviewer, rev: 0, status: "unreviewed", outcome: null, spans: [], step_labels: {}, first_error: null, first_error_label: null, notes: {}, better_actions: {}, updated_utc: null };
 }
 
 export function toState(review) {
   const state = {};
-  for (const field of ["status", "outcome", "first_error"]) if (review[field] != null) state[field] = review[field];
+  for (const field of ["status", "outcome"]) if (review[field] != null) state[field] = review[field];
+  if (review.first_error) state.first_error = { ...review.first_error, ...review.first_error_label };
   for (const { span_id: id, ...span } of review.spans) state[`spans/${id}`] = span;
   for (const group of GROUPS) for (const [key, value] of Object.entries(review[group])) state[`${group}/${key}`] = value;
   return state;
 }
 
 export function toReview(state, review) {
-  const result = { ...review, status: state.status, outcome: state.outcome ?? null, first_error: state.first_error ?? null, spans: [], step_labels: {}, notes: {}, better_actions: {} };
+  const { replaced, ...mark } = state.first_error ?? {};
+  const result = {
+    ...review, status: state.status, outcome: state.outcome ?? null, spans: [], step_labels: {}, notes: {}, better_actions: {},
+    first_error: state.first_error ? mark : null, first_error_label: replaced === undefined ? null : { replaced },
+  };
   for (const [field, value] of Object.entries(state)) {
     const slash = field.indexOf("/");
     if (slash < 0) continue;

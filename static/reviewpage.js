@@ -425,12 +425,14 @@ export class ReviewPage {
     if (this.drawer.kind === "history") return this.drawer.close();
     if (!this.session) return;
     this.drawer.open("history", "History", h("p", { class: "dim" }, "Loading…"));
-    try {
-      const list = await historyList(this.session.id);
-      if (this.drawer.kind === "history") this.drawer.open("history", "History", list);
-    } catch (error) {
-      this.drawer.open("history", "History", h("p", { class: "neg-text" }, `The history can’t be read: ${error.message}.`));
-    }
+    await this.refreshHistory();
+  }
+
+  /** Read the history again while it is open: an op has just been stored. */
+  async refreshHistory() {
+    if (this.drawer.kind !== "history" || !this.session) return;
+    const list = await historyList(this.session.id).catch((error) => h("p", { class: "neg-text" }, `The history can’t be read: ${error.message}.`));
+    if (this.drawer.kind === "history") this.drawer.open("history", "History", list);
   }
 
   closeSomething() {

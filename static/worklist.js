@@ -183,7 +183,7 @@ export class Worklist {
     h("div", { class: "cell c-judge_outcome", role: "cell" }, judge),
     h("div", { class: "cell c-review", role: "cell" }, reviewChip(item.review)),
     h("div", { class: "cell c-problems", role: "cell" }, problems),
-    h("div", { class: "cell c-imported dim", role: "cell", title: item.imported_utc }, localTime(item.imported_utc)));
+    h("div", { class: "cell c-imported dim", role: "cell", title: localTime(item.imported_utc) }, localTime(item.imported_utc, { short: true })));
   }
 
   showPager() {

@@ -125,12 +125,19 @@ def write_video(path: Path, shown: Sequence[tuple[Image.Image, float]]) -> Path:
 
 def aligned(*step_at_s: float, weak: bool = False, residual_s: float | None = 0.0) -> Alignment:
     count = len(step_at_s)
-    return Alignment(
-        method="stamps",
-        step_at_s=tuple(step_at_s),
-        step_weak=(weak,) * count,
-        step_residual_s=(residual_s,) * count,
-        observation_at_s=(*step_at_s, step_at_s[-1] + 1),
+    return Alignment.from_json(
+        {
+            "version": 1,
+            "author": "automatic",
+            "created_utc": "2026-01-01T00:00:00+00:00",
+            "method": "stamps",
+            "step_at_s": step_at_s,
+            "step_weak": [weak] * count,
+            "step_residual_s": [residual_s] * count,
+            "observation_at_s": [*step_at_s, step_at_s[-1] + 1],
+            "idle": [],
+            "placements": None,
+        }
     )
 
 
@@ -435,6 +442,20 @@ def test_where_a_step_stands_in_the_video_is_only_estimated_the_screenshots_coun
     video = write_video(tmp_path / "v.mp4", [(screen(), 5.0)])
     assert wrong(runs.judge([click(), DONE], [None] * 3, alignment, video)) == []
     judgement = runs.judge([click(), DONE], [screen(), screen(), None], alignment, video)
+    assert wrong(judgement) == [0]
+    assert judgement.step_labels[0].reason.startswith("the screenshots before and after")
+
+
+def test_an_alignment_of_another_number_of_steps_is_not_used(runs: Runs, tmp_path: Path) -> None:
+    video = write_video(tmp_path / "v.mp4", [(screen(), 3.0)])
+    judgement = runs.judge([click(), DONE], [screen(), screen(), None], aligned(1.0), video)
+    assert (wrong(judgement), judgement.frame_plan) == ([0], None)
+
+
+def test_a_text_cursor_seen_blinking_in_the_video_does_not_overrule_the_screenshots(runs: Runs, tmp_path: Path) -> None:
+    cursor = screen(box(200, 200, 1, 14))
+    video = write_video(tmp_path / "v.mp4", [(screen(), 1.2), (cursor, 0.5), (screen(), 0.5), (cursor, 2.0)])
+    judgement = runs.judge([click(), DONE], [screen(), screen(), None], aligned(1.0, 4.0), video)
     assert wrong(judgement) == [0]
     assert judgement.step_labels[0].reason.startswith("the screenshots before and after")
 

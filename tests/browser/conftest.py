@@ -154,7 +154,7 @@ class Reviewer:
 
     @property
     def app(self) -> Any:
-        return self.page.locator(".app")
+        return self.page.locator(".reviewer-root .app")
 
     @property
     def review_root(self) -> Any:

@@ -56,7 +56,7 @@ def test_agent_text_stays_text_on_every_screen(reviewer: Reviewer) -> None:
     reviewer.press("Enter", "r", "h")
     expect(reviewer.page.locator(".history li").first).to_contain_text("onerror")
     assert reviewer.page.title() == "Trajectory Reviewer"
-    assert reviewer.page.locator(".app img[src='x']").count() == 0
+    assert reviewer.page.locator(".reviewer-root .app img[src='x']").count() == 0
 
 
 def test_no_key_fires_while_typing(reviewer: Reviewer) -> None:
@@ -82,8 +82,8 @@ def test_keys_still_work_after_a_click_on_a_button(reviewer: Reviewer) -> None:
     reviewer.open(only_id(reviewer.server))
     reviewer.page.locator(".outcome.incorrect").click()
     reviewer.press("j")
-    expect(reviewer.page.locator(".step.cur .n")).to_have_text("1")
-    reviewer.press(" ")
+    expect(reviewer.page.locator(".step.cur .n")).to_have_text("2")
+    reviewer.press("k", " ")
     expect(reviewer.page.locator(".review")).to_have_class(re.compile("playing"))
 
 
