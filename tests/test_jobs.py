@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -211,6 +212,25 @@ def test_the_worker_takes_the_oldest_first_and_wakes_at_once(
     worker.wake()
     wait_for(lambda: state_of(library, ids[2])["state"] == "done")
     assert done == ["a", "b", "c"]
+
+
+def test_an_upload_goes_before_what_nobody_waits_for(library: Library, trajectory_id: str) -> None:
+    judged = ask(library, trajectory_id)
+    with library.database.write() as session:
+        uploaded = job_queue.enqueue(session, "upload", None, {})
+        assert job_queue.next_queued(session) == uploaded
+        job_queue.cancel(session, uploaded)
+        assert job_queue.next_queued(session) == judged
+
+
+def test_what_a_judge_says_is_kept_as_json(
+    library: Library, trajectory_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, QueueJudge(Judgement(outcome="correct", probability=float("nan"), raw="\0\ud800")))
+    jobs.run_one(library, ask(library, trajectory_id))
+    document = judgements(library)[0].document
+    json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
+    assert document["probability"] is None
 
 
 def test_an_upload_is_imported_and_the_bad_files_are_told(library: Library) -> None:

@@ -307,6 +307,15 @@ def test_a_zip_is_imported_and_told_by_its_own_name(library: Library, run: Path,
     assert records(library, archive) == [record]
 
 
+def test_a_zip_that_brings_nothing_new_leaves_nothing(library: Library, run: Path, tmp_path: Path) -> None:
+    for name in ("a.zip", "b.zip"):
+        with ZipFile(tmp_path / name, "w") as file:
+            for path in run.iterdir():
+                file.write(path, f"chrome/{run.name}/{path.name}")
+        records(library, tmp_path / name)
+    assert len(list((library.home / "unpacked").iterdir())) == 1
+
+
 def test_zips_in_a_folder_are_imported_and_a_bad_one_is_refused(library: Library, run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "zips"
     folder.mkdir()

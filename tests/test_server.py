@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from conftest import free_port
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from PIL import Image
 from runs_on_disk import line, write_osworld, write_video
@@ -30,7 +31,7 @@ from reviewer import __version__
 from reviewer.intake import import_paths
 from reviewer.judges import DEFAULT_JUDGE, known
 from reviewer.library import Library
-from reviewer.ui.server import PREFIX, build_api, build_page, static_folder
+from reviewer.ui.server import PREFIX, build_api, build_page, mounted, static_folder
 
 ROOT = Path(__file__).parent.parent
 START_S = 60.0
@@ -233,6 +234,14 @@ def test_modules_are_served_fresh_and_unchanged_ones_without_a_body(client: Test
     assert answer.headers["cache-control"] == "no-cache"
     assert client.get("/static/main.js", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
     assert client.get("/static/../server.py").status_code == 404
+
+
+@pytest.mark.parametrize("root_path", ["", "/app"])
+def test_everything_is_found_behind_a_proxy_that_strips_its_prefix(library: Library, root_path: str) -> None:
+    app = FastAPI(routes=[mounted(build_api(library, lambda: None))])
+    with TestClient(app, root_path=root_path) as client:
+        for path in ("/api/trajectories", "/static/main.js"):
+            assert client.get(PREFIX + path).status_code == 200
 
 
 def test_the_page_is_a_constant_element_without_any_text_of_a_trajectory() -> None:

@@ -69,7 +69,7 @@ def test_a_run_is_reviewed_by_keyboard_alone_and_export_holds_it(
     reviewer.wait_shown()
     reviewer.press("Alt+]")
     expect(page.locator(".span.human")).to_have_count(1)
-    reviewer.press("k", "+", "j", "-", "e", "x")
+    reviewer.press("Home", "+", "j", "-", "e", "x")
     expect(page.locator(".outcome.incorrect")).to_have_class("outcome incorrect on")
     expect(page.locator(".step.cur .why")).to_contain_text("first error")
     reviewer.press("n")

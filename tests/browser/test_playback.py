@@ -74,7 +74,9 @@ def difference(one: Image.Image, other: Image.Image) -> float:
     return float(np.abs(arrays[0] - arrays[1]).mean())
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in ODD.iterdir() if path.name not in REFUSED) if ODD.is_dir() else [])
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in ODD.iterdir() if path.name not in REFUSED) if ODD.is_dir() else []
+)
 def test_it_plays_as_pyav_decodes_it(
     name: str,
     imported: tuple[Server, dict[str, dict[str, Any]]],

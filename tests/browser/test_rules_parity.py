@@ -62,7 +62,12 @@ def random_op(random: Random, op_id: str, judgement_id: str, taken: list[str]) -
             {"type": "set_outcome", "value": random.choice(["correct", "incorrect", "unsure", None])},
             {"type": "put_span", "span_id": f"s{step}", "start_s": start_s, "end_s": start_s + 1.5, "reason": reason},
             {"type": "delete_span", "span_id": f"s{step}"},
-            {"type": "label_step", "step_index": step, "label": random.choice(["+", "-", "unsure", None]), "reason": reason},
+            {
+                "type": "label_step",
+                "step_index": step,
+                "label": random.choice(["+", "-", "unsure", None]),
+                "reason": reason,
+            },
             {"type": "set_first_error", "step_index": random.choice([step, None]), "reason": reason},
             {"type": "set_note", "step_index": random.choice([step, None]), "text": random.choice(["", "a note"])},
             {"type": "accept", "judgement_id": judgement_id},
@@ -104,7 +109,9 @@ def test_the_browser_and_the_ledger_agree_on_every_op(
                 [entry] = ledger.history(session, trajectory_id, limit=1)
             shown = {key: value for key, value in answer.review.items() if key not in ("rev", "updated_utc")}
             answers.append({"shown": shown, "changes": entry["changes"]})
-        rounds.append({"id": trajectory_id, "reviewer": "tester", "judgements": [{"id": judgement_id, **document}], "ops": ops})
+        rounds.append(
+            {"id": trajectory_id, "reviewer": "tester", "judgements": [{"id": judgement_id, **document}], "ops": ops}
+        )
         expected.append(answers)
 
     page = launch(tmp_path / "profile").new_page()

@@ -43,7 +43,11 @@ def write_runs(folder: Path) -> list[Path]:
     paths = []
     for number in range(RUNS):
         steps = [
-            {"action": f"pyautogui.click(x={10 + step * 5}, y={20 + step})", "thought": f"step {step} of run {number}", "at_s": 0.2 + step * 0.29}
+            {
+                "action": f"pyautogui.click(x={10 + step * 5}, y={20 + step})",
+                "thought": f"step {step} of run {number}",
+                "at_s": 0.2 + step * 0.29,
+            }
             for step in range(STEPS)
         ]
         path = folder / f"run{number:02}.json"
@@ -71,9 +75,17 @@ def multiply(server: Server, count: int) -> None:
         alignment = session.scalars(select(AlignmentRow)).first()
         assert row is not None and alignment is not None
         base = {column.name: getattr(row, column.name) for column in TrajectoryRow.__table__.columns}
-        placed = {column.name: getattr(alignment, column.name) for column in AlignmentRow.__table__.columns if column.name != "id"}
+        placed = {
+            column.name: getattr(alignment, column.name)
+            for column in AlignmentRow.__table__.columns
+            if column.name != "id"
+        }
         for number in range(count):
-            own: dict[str, Any] = {"id": f"{number:016x}", "source": f"/copies/{number}", "imported_utc": "2999-01-01T00:00:00.000000+00:00"}
+            own: dict[str, Any] = {
+                "id": f"{number:016x}",
+                "source": f"/copies/{number}",
+                "imported_utc": "2999-01-01T00:00:00.000000+00:00",
+            }
             session.add(TrajectoryRow(**base | own))
         session.flush()
         session.add_all(AlignmentRow(**placed | {"trajectory_id": f"{number:016x}"}) for number in range(count))
@@ -81,7 +93,10 @@ def multiply(server: Server, count: int) -> None:
 
 
 def test_opening_and_going_on_are_quick(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path, record_property: Callable[[str, object], None]
+    server: Server,
+    launch: Callable[..., BrowserContext],
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
     reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
     page = reviewer.page
@@ -103,7 +118,9 @@ def test_opening_and_going_on_are_quick(
         reviewer.press("x", "Enter")
         reviewer.wait_open(ids[place + 1])
         went_on.append(page.evaluate("() => window.opened.at(-1)[1]"))
-    print(f"\nopen {median(opened):.0f} ms, submit and next {median(went_on):.0f} ms (medians of {len(opened)} and {len(went_on)}, {len(ids)} runs)")
+    print(
+        f"\nopen {median(opened):.0f} ms, submit and next {median(went_on):.0f} ms (medians of {len(opened)} and {len(went_on)}, {len(ids)} runs)"
+    )
     record_property("open_ms", median(opened))
     record_property("next_ms", median(went_on))
     assert median(opened) < OPEN_MS

@@ -16,21 +16,29 @@ from playwright.sync_api import BrowserContext, Page, expect
 pytestmark = pytest.mark.browser
 
 AWAY_S = 20.0
+CLIPS = 12
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "home")
-    for number in range(2):
-        write_clip(tmp_path / f"clip{number}.mp4", fps=30, count=90 + number)
-    records = server.import_json(tmp_path / "clip0.mp4", tmp_path / "clip1.mp4", "--task", "Watch the counter")
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("survival")
+    server = Server(folder / "home")
+    clips = [write_clip(folder / f"clip{number}.mp4", fps=30, count=90 + number) for number in range(CLIPS)]
+    records = server.import_json(*clips, "--task", "Watch the counter")
     assert all(record["id"] for record in records), records
     with running(server):
         yield server
 
 
-def first_id(server: Server) -> str:
-    return str(server.get("api/trajectories?ids=1")["ids"][0])
+@pytest.fixture(scope="module")
+def untouched(server: Server) -> Iterator[str]:
+    return iter(server.get("api/trajectories?ids=1")["ids"])
+
+
+@pytest.fixture
+def trajectory_id(untouched: Iterator[str]) -> str:
+    """A trajectory that no other test of this module marks."""
+    return next(untouched)
 
 
 def browser_process(profile: Path) -> int:
@@ -47,10 +55,9 @@ def browser_process(profile: Path) -> int:
 
 
 def test_a_reload_50_ms_after_the_last_key_keeps_it(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
     reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
-    trajectory_id = first_id(server)
     reviewer.open(trajectory_id)
     reviewer.press("x")
     reviewer.page.wait_for_timeout(50)
@@ -63,10 +70,9 @@ def test_a_reload_50_ms_after_the_last_key_keeps_it(
 
 
 def test_a_note_being_typed_survives_a_reload(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
     reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
-    trajectory_id = first_id(server)
     reviewer.open(trajectory_id)
     reviewer.press("n")
     reviewer.page.keyboard.type("half a sent")
@@ -76,9 +82,8 @@ def test_a_note_being_typed_survives_a_reload(
 
 
 def test_a_killed_browser_loses_nothing(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
-    trajectory_id = first_id(server)
     profile = tmp_path / "profile"
     reviewer = Reviewer(launch(profile).new_page(), server)
     reviewer.open(trajectory_id)
@@ -102,10 +107,9 @@ def test_a_killed_browser_loses_nothing(
 
 
 def test_a_server_that_is_away_for_20_s_gets_every_mark_once(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
     reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
-    trajectory_id = first_id(server)
     reviewer.open(trajectory_id)
     server.kill()
     away_until_s = time.monotonic() + AWAY_S
@@ -124,10 +128,9 @@ def test_a_server_that_is_away_for_20_s_gets_every_mark_once(
 
 
 def test_two_windows_of_one_person_see_each_other_and_lose_nothing(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
     context = launch(tmp_path / "profile")
-    trajectory_id = first_id(server)
     left, right = (Reviewer(context.new_page(), server) for _ in range(2))
     left.open(trajectory_id)
     right.open(trajectory_id)
@@ -149,9 +152,8 @@ def cut_off(page: Page) -> None:
 
 
 def test_marks_on_the_same_field_from_two_machines_ask_the_person(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
-    trajectory_id = first_id(server)
     left = Reviewer(launch(tmp_path / "one").new_page(), server)
     right = Reviewer(launch(tmp_path / "two").new_page(), server)
     cut_off(left.page)
@@ -171,9 +173,8 @@ def test_marks_on_the_same_field_from_two_machines_ask_the_person(
 
 
 def test_marks_on_other_fields_from_two_machines_both_stay(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
-    trajectory_id = first_id(server)
     left = Reviewer(launch(tmp_path / "one").new_page(), server)
     right = Reviewer(launch(tmp_path / "two").new_page(), server)
     cut_off(left.page)
@@ -190,10 +191,9 @@ def test_marks_on_other_fields_from_two_machines_both_stay(
 
 
 def test_a_span_whose_second_edge_is_not_set_survives_a_reload(
-    server: Server, launch: Callable[..., BrowserContext], tmp_path: Path
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
     reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
-    trajectory_id = first_id(server)
     reviewer.open(trajectory_id)
     reviewer.press(*["."] * 10)
     reviewer.wait_shown()
