@@ -7,19 +7,19 @@ fitted to what the pictures show, and the fit places every step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageChops
 
 from reviewer.clock_fit import ClockFit, fit_clock
 from reviewer.errors import ReviewerError
 from reviewer.idle import VISIBLE_CHANGE, Grey, Still, Stretch, difference, idle_stretches, stills
-from reviewer.media import GREY_HEIGHT_PX, GREY_WIDTH_PX, MediaError, VideoInfo, grey_frames, open_picture
+from reviewer.media import MediaError, VideoInfo, grey_frames, grey_picture, open_picture
 from reviewer.trajectory import Observation, Trajectory
 
 AUTOMATIC = "automatic"
@@ -32,8 +32,11 @@ EVENLY = "spread evenly"
 # Two places that look this much alike are the same place; the later one is taken.
 _TIE = 10.0
 _CLEAR_SHARE = 0.05
-_CLEAR_DIFFERENCE = 2000.0
+_CLEAR_DIFFERENCE = 8000.0
+_PIXEL_LEVELS = 16
+_CARET_PX = 4
 _MIN_STILL_S = 0.5
+_MIN_SURE = 3
 
 
 class Match(NamedTuple):
@@ -122,16 +125,25 @@ def align(
     """
     if placements is not None:
         return _one_a_second(trajectory, placements)
-    pictures = {index: grey for index, grey in enumerate(map(_grey_screenshot, trajectory.observations)) if grey is not None}
+    pictures: dict[int, Grey] = {}
+    changed: list[bool | None] = []
+    before: Image.Image | None = None
+    for index, screenshot in enumerate(_screenshots(trajectory.observations)):
+        if screenshot is not None:
+            pictures[index] = grey_picture(screenshot)
+        if 0 < index <= len(trajectory.steps):
+            changed.append(_is_changed(before, screenshot))
+        before = screenshot
     greys = frames if frames is not None else grey_frames(video.path)
     seen = _watch(list(pictures.values()), stills(greys, video.duration_s))
     found = dict(zip(pictures, _matches(seen), strict=True))
-    matches = [found[index] if index in found and found[index].clear else None for index in range(len(trajectory.observations))]
+    matches = [
+        found[index] if index in found and found[index].clear else None for index in range(len(trajectory.observations))
+    ]
     if sum(match is not None for match in matches) * 2 < len(pictures):
         matches = [None] * len(matches)
-    changed = [_is_changed(pictures.get(step.index), pictures.get(step.index + 1)) for step in trajectory.steps]
-    onset_s = _onsets_s(matches, changed, seen.still_s)
-    placed = _placed(trajectory, video.duration_s, seen.still_s, onset_s, changed)
+    onsets_s = _onsets_s(matches, changed, seen.still_s)
+    placed = _placed(trajectory, video.duration_s, seen.still_s, onsets_s, changed)
     last_action_s = placed.step_at_s[-1] if placed.step_at_s else None
     return replace(
         placed,
@@ -145,18 +157,7 @@ def find_pictures(pictures: NDArray[np.uint8], frames: Iterable[tuple[float, Gre
 
     ``pictures`` is [n, height, width] and ``frames`` (time, [height, width]) in order of time. Empty without frames.
     """
-    last_s = 0.0
-
-    def timed() -> Iterable[tuple[float, Grey]]:
-        nonlocal last_s
-        for last_s, frame in frames:
-            yield last_s, frame
-
-    seen = _watch(list(pictures), stills(timed(), 0.0))
-    if not seen.still_s:
-        return []
-    seen.still_s[-1] = (seen.still_s[-1][0], last_s)
-    return _matches(seen)
+    return _matches(_watch(list(pictures), stills(frames)))
 
 
 def corrected(
@@ -235,14 +236,26 @@ def _one_a_second(trajectory: Trajectory, placements: Sequence[tuple[float, floa
     return replace(found, observation_at_s=seconds, placements=tuple(placements))
 
 
-def _grey_screenshot(observation: Observation) -> Grey | None:
-    if observation.path is None:
+def _screenshots(observations: Sequence[Observation]) -> Iterator[Image.Image | None]:
+    for observation in observations:
+        try:
+            yield open_picture(observation.path) if observation.path else None
+        except MediaError:
+            yield None
+
+
+def _is_changed(before: Image.Image | None, after: Image.Image | None) -> bool | None:
+    """Whether two screenshots show that something was done between them; None when one of them is missing.
+
+    A difference as narrow as a text caret is none.
+    """
+    if before is None or after is None:
         return None
-    try:
-        picture = open_picture(observation.path).convert("L")
-    except MediaError:
-        return None
-    return np.asarray(picture.resize((GREY_WIDTH_PX, GREY_HEIGHT_PX), Image.Resampling.BOX))
+    if before.size != after.size:
+        return True
+    levels = ImageChops.difference(before, after).convert("L").point(lambda level: 255 * (level > _PIXEL_LEVELS))
+    box = levels.getbbox()
+    return box is not None and box[2] - box[0] > _CARET_PX
 
 
 def _watch(pictures: Sequence[Grey], video: Iterable[Still]) -> _Video:
@@ -298,44 +311,41 @@ def _match(seen: _Video, column: int, row: int) -> Match:
     )
 
 
-def _is_changed(before: Grey | None, after: Grey | None) -> bool | None:
-    """Whether a step's pictures show that it did something; None when one of them is missing."""
-    if before is None or after is None:
-        return None
-    return difference(before, after) > VISIBLE_CHANGE
-
-
 def _onsets_s(
     matches: Sequence[Match | None], changed: Sequence[bool | None], still_s: Sequence[Stretch]
-) -> list[float | None]:
-    """When the picture before each step stops standing: there its action shows first. None where nothing shows."""
-    onsets: list[float | None] = []
+) -> list[Sequence[float]]:
+    """For each step, when its action may show first; nothing where nothing shows.
+
+    That is when the picture before it stops standing, or any later one that stood a while before the picture after it.
+    """
+    onsets: list[Sequence[float]] = []
     for index, is_changed in enumerate(changed):
-        before = matches[index] if index < len(matches) else None
-        after = matches[index + 1] if index + 1 < len(matches) else None
+        before, after = matches[index], matches[index + 1]
         if before is not None and is_changed is not False:
-            is_seen = is_changed or (still_s and before.last_s < still_s[-1][1])
-            onsets.append(before.last_s if is_seen else None)
+            is_seen = is_changed or before.last_s < still_s[-1][1]
+            between_s = _rests_s(still_s, before.last_s, after.first_s) if after is not None else []
+            onsets.append([before.last_s, *between_s] if is_seen else [])
         elif index == 0 and after is not None:
-            onsets.append(_opening_s(after, still_s))
+            onsets.append(_rests_s(still_s, 0.0, after.first_s)[-1:])
         else:
-            onsets.append(None)
+            onsets.append([])
     return onsets
 
 
-def _opening_s(after: Match, still_s: Sequence[Stretch]) -> float | None:
-    """When a picture that nobody took stops standing: the last still stretch before the first screenshot."""
-    return next(
-        (end_s for start_s, end_s in reversed(still_s) if end_s <= after.first_s and end_s - start_s >= _MIN_STILL_S),
-        None,
-    )
+def _rests_s(still_s: Sequence[Stretch], after_s: float, before_s: float) -> list[float]:
+    """The ends of the stretches between two times in which the screen rested."""
+    return [
+        end_s
+        for start_s, end_s in still_s
+        if start_s >= after_s and end_s <= before_s and end_s - start_s >= _MIN_STILL_S
+    ]
 
 
 def _placed(
     trajectory: Trajectory,
     duration_s: float,
     still_s: Sequence[Stretch],
-    onset_s: Sequence[float | None],
+    onsets_s: Sequence[Sequence[float]],
     changed: Sequence[bool | None],
 ) -> Alignment:
     """Place the steps by what is known of them, without observations and idle stretches."""
@@ -343,9 +353,17 @@ def _placed(
     count = len(steps)
     stamps_s = [step.stamp_s for step in steps]
     grain_s = max((step.stamp_resolution_s or 0.0 for step in steps), default=0.0)
-    sure_s = [onset if change else None for onset, change in zip(onset_s, changed, strict=True)]
-    fit = fit_clock(stamps_s, sure_s if any(onset is not None for onset in sure_s) else onset_s, grain_s)
+    onset_s = [onsets[0] if onsets else None for onsets in onsets_s]
+    sure_s = [onset if len(onsets) == 1 else None for onset, onsets in zip(onset_s, onsets_s, strict=True)]
+    has_sure = sum(onset is not None for onset in sure_s) >= _MIN_SURE
+    fit = fit_clock(stamps_s, sure_s if has_sure else onset_s, grain_s)
     if fit is not None:
+        if grain_s < _MIN_STILL_S:
+            onset_s = [_nearest(onsets, fit, stamp) for onsets, stamp in zip(onsets_s, stamps_s, strict=True)]
+            fit = fit_clock(stamps_s, onset_s, grain_s) or fit
+        else:
+            # A coarse stamp cannot tell which of several moments is meant.
+            onset_s = sure_s
         return _placed_by_fit(fit, stamps_s, onset_s, changed, duration_s)
     if any(onset is not None for onset in onset_s):
         at_s = _in_order(_filled(onset_s, duration_s), duration_s)
@@ -354,9 +372,9 @@ def _placed(
         return _found(BY_PICTURES, at_s, weak, residual_s)
     known_s = [stamp for stamp in stamps_s if stamp is not None]
     if known_s:
-        first_change_s = still_s[0][1] if len(still_s) > 1 else 0.0
         spare_s = max(0.0, duration_s - (known_s[-1] - known_s[0]))
-        offset_s = min(first_change_s, spare_s) - known_s[0]
+        lead_s = min(still_s[0][1], spare_s) if len(still_s) > 1 else spare_s / 2
+        offset_s = lead_s - known_s[0]
         guessed = [None if stamp is None else stamp + offset_s for stamp in stamps_s]
         return _found(BY_STAMPS, _in_order(_filled(guessed, duration_s), duration_s), [True] * count, [None] * count)
     evenly_s = [(index + 0.5) * duration_s / count for index in range(count)]
@@ -382,11 +400,20 @@ def _placed_by_fit(
     return _found(BY_PICTURES_AND_STAMPS, at_s, weak, residual_s)
 
 
+def _nearest(onsets_s: Sequence[float], fit: ClockFit, stamp_s: float | None) -> float | None:
+    if stamp_s is None or not onsets_s:
+        return onsets_s[0] if onsets_s else None
+    expected_s = fit.video_s(stamp_s, None)
+    return min(onsets_s, key=lambda onset_s: abs(onset_s - expected_s))
+
+
 def _filled(times_s: Sequence[float | None], duration_s: float) -> list[float]:
     """The times with the missing ones spread between their neighbours, or to the edges of the video."""
     known = {-1: 0.0, len(times_s): duration_s}
     known |= {index: second for index, second in enumerate(times_s) if second is not None}
-    return [float(second) for second in np.interp(range(len(times_s)), sorted(known), [known[i] for i in sorted(known)])]
+    return [
+        float(second) for second in np.interp(range(len(times_s)), sorted(known), [known[i] for i in sorted(known)])
+    ]
 
 
 def _in_order(times_s: Sequence[float], duration_s: float) -> tuple[float, ...]:

@@ -83,7 +83,7 @@ def _add(
         try:
             document = _corrected(document, correction, row.duration_s)
             author = str(correction["author"])
-        except (ReviewerError, KeyError, TypeError, ValueError):
+        except (ReviewerError, KeyError, TypeError, ValueError, AttributeError):
             # It names a step or a moment that this source does not have.
             continue
     _add_version(session, row.id, before.version + 1 if before else 1, author, document)

@@ -34,18 +34,21 @@ def difference(picture: Grey, other: Grey) -> float:
     return float(np.maximum(beyond, 0).sum())
 
 
-def stills(frames: Iterable[tuple[float, Grey]], duration_s: float) -> Iterator[Still]:
-    """The whole video as stretches without visible change, in order and without gaps; only one picture is held."""
-    start_s: float | None = None
-    kept: Grey | None = None
+def stills(frames: Iterable[tuple[float, Grey]], duration_s: float = 0.0) -> Iterator[Still]:
+    """The whole video as stretches without visible change, in order and without gaps; only one picture is held.
+
+    The last stretch ends at ``duration_s``, or with the last frame where that is later.
+    """
+    kept: tuple[float, Grey] | None = None
+    at_s = 0.0
     for at_s, picture in frames:
-        if kept is None or start_s is None:
-            start_s, kept = at_s, picture
-        elif difference(picture, kept) > VISIBLE_CHANGE:
-            yield Still(start_s, at_s, kept)
-            start_s, kept = at_s, picture
-    if kept is not None and start_s is not None:
-        yield Still(start_s, max(duration_s, start_s), kept)
+        if kept is None:
+            kept = (at_s, picture)
+        elif difference(picture, kept[1]) > VISIBLE_CHANGE:
+            yield Still(kept[0], at_s, kept[1])
+            kept = (at_s, picture)
+    if kept is not None:
+        yield Still(kept[0], max(duration_s, at_s), kept[1])
 
 
 def idle_stretches(still_s: Sequence[Stretch], last_action_s: float | None, duration_s: float) -> tuple[Stretch, ...]:

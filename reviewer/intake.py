@@ -71,7 +71,7 @@ def _found(
         if not (isinstance(found, Refusal) and found.source in emptied):
             yield found
     for zip_path in zips:
-        yield from _found_in_zip(zip_path, library.home / "unpacked", task, format)
+        yield from _found_in_zip(library, zip_path, task, format)
 
 
 def _zips(path: Path) -> Iterator[Path]:
@@ -83,9 +83,12 @@ def _zips(path: Path) -> Iterator[Path]:
         yield from (candidate for candidate in candidates if is_zip(candidate))
 
 
-def _found_in_zip(zip_path: Path, folder: Path, task: str | None, format: str | None) -> Iterator[Trajectory | Refusal]:
+def _found_in_zip(
+    library: Library, zip_path: Path, task: str | None, format: str | None
+) -> Iterator[Trajectory | Refusal]:
     """What a zip holds; it is unpacked to a place of its own, and its files are told by their place in the zip."""
     name = str(zip_path.absolute())
+    folder = library.home / "unpacked"
     target = folder / hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
     fresh = folder / uuid4().hex
     try:
@@ -99,3 +102,5 @@ def _found_in_zip(zip_path: Path, folder: Path, task: str | None, format: str | 
         yield Refusal(name, tuple(problems))
     for found in find([target], task=task, format=format):
         yield replace(found, source=name + found.source.removeprefix(str(target)))
+    if not library.refers_to(target):
+        shutil.rmtree(target, ignore_errors=True)

@@ -43,9 +43,9 @@ def enqueue(
 
 
 def next_queued(session: Session) -> str | None:
-    """The id of the job that waits longest."""
+    """The id of the job that waits longest; an upload, for which a person waits, goes before the others."""
     queued = select(JobRow.id).where(JobRow.state == "queued")
-    return session.scalars(queued.order_by(JobRow.created_utc, JobRow.id).limit(1)).first()
+    return session.scalars(queued.order_by(JobRow.kind != "upload", JobRow.created_utc, JobRow.id).limit(1)).first()
 
 
 def claim(session: Session, job_id: str) -> JobRow | None:

@@ -18,6 +18,7 @@ from db.models import JobRow, JudgementRow, MediaRow, TrajectoryRow, utc_now
 from reviewer import alignment_versions, job_queue
 from reviewer.alignment import Alignment
 from reviewer.errors import ReviewerError
+from reviewer.exported import json_value
 from reviewer.intake import ignore_progress, import_paths
 from reviewer.judges import Cancelled, Judge, Judgement, Progress, load
 from reviewer.ledger import UnknownTrajectory
@@ -60,7 +61,7 @@ def judge_trajectory(library: Library, judge: Judge, trajectory_id: str, progres
                 created_utc=utc_now(),
                 outcome=judgement.outcome,
                 error=judgement.error,
-                document=judgement.to_json() | {"revision": revision},
+                document=json_value(judgement.to_json() | {"revision": revision}),
             )
         )
     return judgement_id
@@ -215,8 +216,9 @@ class Worker:
             try:
                 while not self._stopping and (job_id := self._next()):
                     run_one(self._library, job_id)
-            except ReviewerError:
-                log.exception("the queue can't be read")
+            except Exception:
+                # The thread has to outlive a full disk or a database that is away for a while.
+                log.exception("the queue can't be worked on")
             self._woken.wait(POLL_S)
 
     def _next(self) -> str | None:

@@ -244,6 +244,15 @@ def grey_frames(
             yield float((frame.pts - start) * stream.time_base), np.rot90(small, degrees // 90)
 
 
+def grey_picture(
+    picture: Image.Image, width_px: int = GREY_WIDTH_PX, height_px: int = GREY_HEIGHT_PX
+) -> NDArray[np.uint8]:
+    """A picture as small and grey as ``grey_frames`` gives them: uint8 array [height, width]."""
+    frame = av.VideoFrame.from_ndarray(np.asarray(picture.convert("RGB")), "rgb24")
+    small: NDArray[np.uint8] = frame.reformat(width_px, height_px, "gray", interpolation="AREA").to_ndarray()
+    return small
+
+
 @contextmanager
 def open_video(path: Path) -> Iterator[tuple[Any, Any]]:
     """Open a file and choose its first video stream, as a browser does: (container, stream).
@@ -260,7 +269,7 @@ def open_video(path: Path) -> Iterator[tuple[Any, Any]]:
         raise MediaError(f"{path.name}: this is no video of a known kind; give it as {_KNOWN_KINDS}") from error
     except (av.FFmpegError, OSError, ValueError) as error:
         raise MediaError(
-            f"{path.name}: the video is damaged or was cut off while it was recorded; record or copy it again"
+            f"{path.name}: this is no video, or it was damaged or cut off while recording; record or copy it again"
         ) from error
     with container:
         stream = _first_video_stream(container, path)

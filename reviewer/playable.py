@@ -28,7 +28,7 @@ class Playable:
     trajectory: Trajectory
     video: VideoInfo
     original: VideoInfo | None
-    alignment: Alignment | None
+    alignment: Alignment
     thumbnail: Path | None
 
 

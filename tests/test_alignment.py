@@ -57,6 +57,11 @@ def screen(effects: int) -> Image.Image:
     return picture
 
 
+@cache
+def grey_screen(effects: int) -> Grey:
+    return grey_picture(screen(effects))
+
+
 def effects_before(step: int) -> int:
     return sum(index not in WITHOUT_EFFECT for index in range(step))
 
@@ -65,7 +70,7 @@ def frames() -> Iterator[tuple[float, Grey]]:
     shows_s = [at_s + late_s for at_s, late_s in zip(ACTION_AT_S, LATENCY_S, strict=True)]
     for index in range(round(DURATION_S * FPS)):
         at_s = index / FPS
-        yield at_s, grey_picture(screen(effects_before(sum(shown <= at_s for shown in shows_s))))
+        yield at_s, grey_screen(effects_before(sum(shown <= at_s for shown in shows_s)))
 
 
 VIDEO = VideoInfo(Path("run.mp4"), 640, 360, DURATION_S, 0.0, Clock(1, FPS, round(DURATION_S * FPS)), "h264", "")

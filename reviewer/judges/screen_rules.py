@@ -40,24 +40,8 @@ _REPEATABLE_KINDS = _POINTING_KINDS | _TYPING_KINDS | {ActionKind.OPEN_APP, Acti
 _UNKNOWN_KINDS = frozenset({ActionKind.CODE, ActionKind.OTHER})
 _NOUNS = {ActionKind.TYPE: "typing", ActionKind.KEY: "key press", ActionKind.OPEN_APP: "opening of an app"}
 
-_MODIFIERS = frozenset(
-    {
-        "ctrl",
-        "control",
-        "shift",
-        "alt",
-        "option",
-        "cmd",
-        "command",
-        "meta",
-        "super",
-        "win",
-        "fn",
-        "ctrlleft",
-        "shiftleft",
-    }
-    | {"altleft", "ctrlright", "shiftright", "altright", "capslock", "numlock", "scrolllock"}
-)
+_CTRL, _SHIFT, _ALT = "ctrl ctrlleft ctrlright control", "shift shiftleft shiftright", "alt altleft altright option"
+_MODIFIERS = frozenset(f"{_CTRL} {_SHIFT} {_ALT} cmd command meta super win fn capslock numlock scrolllock".split())
 _SILENT_KEYS = frozenset(
     {"esc", "escape", "home", "end", "printscreen", "prtsc", "volumeup", "volumedown", "volumemute", "playpause"}
 )
@@ -122,12 +106,7 @@ class ScreenRules:
 
     def __init__(self, settings: RuleSettings | None = None) -> None:
         self.settings = settings or RuleSettings()
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with the rules and with every threshold."""
-        text = json.dumps({"version": VERSION, "settings": asdict(self.settings)}, sort_keys=True)
-        return f"{self.name}-{VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        self.fingerprint = _fingerprint(self.settings)
 
     def run(
         self, trajectory: Trajectory, frames: FrameSource, alignment: Alignment | None, progress: Progress
@@ -135,6 +114,8 @@ class ScreenRules:
         """Judge one trajectory; two screenshots are held in memory at a time. Raises what ``progress`` raises."""
         if not trajectory.steps:
             return Judgement(raw="There are no steps, only pictures: the rules look at what each action does.")
+        if alignment and len(alignment.step_at_s) != len(trajectory.steps):
+            alignment = None
         seen = list(self._look(trajectory, frames, alignment, progress))
         kinds = [step.kind for step in seen]
         loops = _loops(trajectory.steps, kinds, self.settings)
@@ -148,7 +129,7 @@ class ScreenRules:
         outcome_reasons = _ends_badly(trajectory.steps, kinds, loops)
         plan = _frame_plan(trajectory, frames, alignment) if labels else None
         raw = [
-            f"{self.name} {VERSION}. It says - where it can show why, and abstains everywhere else.",
+            f"{self.name} {VERSION}: says - where it can show why, and abstains everywhere else.",
             *(f"outcome incorrect: {reason}" for reason in outcome_reasons),
             *(_account(step, seen[i], labels.get(i), excuses.get(i)) for i, step in enumerate(trajectory.steps)),
         ]
@@ -209,6 +190,12 @@ class ScreenRules:
         return replace(seen, video=_most(changes), window_s=window_s, is_cut_short=window_s < full_s)
 
 
+def _fingerprint(settings: RuleSettings) -> str:
+    """Changes with the rules and with every threshold."""
+    text = json.dumps({"version": VERSION, "settings": asdict(settings)}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _observation(frames: FrameSource, index: int) -> Image.Image | None:
     return frames.observation(index) if index < len(frames.trajectory.observations) else None
 
@@ -225,7 +212,7 @@ def _most(changes: Sequence[Change]) -> Change:
 
 def _placed_at_s(alignment: Alignment | None, i: int, settings: RuleSettings) -> float | None:
     """When a step begins in the video, None where that is only an estimate."""
-    if alignment is None or i >= len(alignment.step_at_s) or alignment.step_weak[i]:
+    if alignment is None or alignment.step_weak[i]:
         return None
     residual_s = alignment.step_residual_s[i]
     is_known = residual_s is None or abs(residual_s) <= settings.max_residual_s
@@ -313,7 +300,7 @@ def _no_effects(
 
 
 def _unchanged(seen: _Seen, noun: str, is_last: bool) -> str:
-    if seen.video is None:
+    if seen.video is None or seen.video.kind is not ChangeKind.SAME:
         return f"the screenshots before and after this {noun} are the same"
     if not seen.is_cut_short:
         return f"the screen did not change within {seen.window_s:.1f} s of this {noun}"
@@ -442,7 +429,7 @@ def _frame_plan(trajectory: Trajectory, frames: FrameSource, alignment: Alignmen
     """Second k of the judge is the picture in which step k begins; None where nothing tells when that is."""
     at_s = alignment.step_at_s if alignment else tuple(float(i) for i in range(len(trajectory.steps)))
     is_ordered = all(map(math.isfinite, at_s)) and all(before <= after for before, after in pairwise(at_s))
-    if len(at_s) != len(trajectory.steps) or not is_ordered or (trajectory.video_path and not alignment):
+    if not is_ordered or (trajectory.video_path and not alignment):
         return None
     try:
         # Without a video, each observation is shown for one second.

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import Response
 from starlette.routing import Mount
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from reviewer.errors import ReviewerError
 from reviewer.jobs import Worker, queue_examples
@@ -46,6 +46,17 @@ class _Modules(StaticFiles):
         response = await super().get_response(path, scope)
         response.headers["Cache-Control"] = "no-cache"
         return response
+
+
+def mounted(api: FastAPI) -> Mount:
+    """The API as a route of Gradio's app, also when a reverse proxy strips the prefix that Gradio was told of."""
+
+    async def under_prefix(scope: Scope, receive: Receive, send: Send) -> None:
+        # The stripped prefix stands in root_path but not in path, where the routes would look for it.
+        is_stripped = not scope["path"].startswith(scope["root_path"])
+        await api({**scope, "root_path": PREFIX} if is_stripped else scope, receive, send)
+
+    return Mount(PREFIX, under_prefix)
 
 
 def static_folder() -> Path:
@@ -109,7 +120,7 @@ def launch(
             server_name=host,
             server_port=port,
             root_path=settings.root_path or None,
-            app_kwargs={"routes": [Mount(PREFIX, api)]},
+            app_kwargs={"routes": [mounted(api)]},
             css=PAGE_CSS,
             ssr_mode=False,
             run_history=False,
@@ -122,7 +133,7 @@ def launch(
         if "empty port" not in str(error):
             raise
         raise PortTaken(
-            f"Port {port} on {host} is taken; stop the program that uses it or choose another --port."
+            f"Port {port} on {host} can't be used; stop the program that uses it or choose another --port."
         ) from error
     worker.start()
     return page, address, worker

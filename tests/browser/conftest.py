@@ -21,10 +21,15 @@ from conftest import free_port
 from playwright.sync_api import BrowserContext, Page, Playwright, expect, sync_playwright
 
 START_S = 60.0
-CHROMIUM_FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 DESKTOP = {"width": 1440, "height": 900}
 
 expect.set_options(timeout=10_000)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser.conftest import Reviewer, Server, running
 from playwright.sync_api import BrowserContext, expect
+
+from browser.conftest import Reviewer, Server, running
 
 pytestmark = pytest.mark.browser
 

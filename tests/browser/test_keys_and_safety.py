@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser.conftest import Reviewer, Server, running
 from PIL import Image
 from playwright.sync_api import BrowserContext, expect
 
+from browser.conftest import Reviewer, Server, running
+
 pytestmark = pytest.mark.browser
 
-HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>${document.title='owned'}{{value}}"
+HOSTILE = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    "${document.title='owned'}{{value}}"
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser.conftest import Reviewer, Server, running
 from PIL import Image
 from playwright.sync_api import BrowserContext
 
+from browser.conftest import Reviewer, Server, running
 from reviewer import media
-
 
 CASES = Path(os.environ.get("REVIEWER_CASES", Path(__file__).parents[3] / "shared" / "cases"))
 ODD = CASES / "videos_odd"
@@ -34,7 +33,8 @@ GRAB = """() => {
   const canvas = document.createElement('canvas');
   [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
   canvas.getContext('2d').drawImage(video, 0, 0);
-  return { png: canvas.toDataURL('image/png').split(',')[1], width: video.videoWidth, height: video.videoHeight, duration: video.duration };
+  const png = canvas.toDataURL('image/png').split(',')[1];
+  return { png, width: video.videoWidth, height: video.videoHeight, duration: video.duration };
 }"""
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not ODD.is_dir(), reason="the folder of odd videos is not here")]

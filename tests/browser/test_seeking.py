@@ -8,9 +8,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from browser.conftest import Reviewer, Server, running
 from clips import BARCODE_BITS, variable_times, write_clip
 from playwright.sync_api import BrowserContext
+
+from browser.conftest import Reviewer, Server, running
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +27,8 @@ READ_BARCODE = """(bits) => {
   const cell = video.videoWidth / bits;
   let value = 0;
   for (let bit = 0; bit < bits; bit += 1) {
-    const [r, g, b] = context.getImageData(Math.floor((bit + 0.5) * cell), Math.floor(video.videoHeight * 0.06), 1, 1).data;
+    const x = Math.floor((bit + 0.5) * cell);
+    const [r, g, b] = context.getImageData(x, Math.floor(video.videoHeight * 0.06), 1, 1).data;
     value = value * 2 + (r + g + b > 384 ? 1 : 0);
   }
   return value;

@@ -9,11 +9,11 @@ from statistics import median
 from typing import Any
 
 import pytest
-from browser.conftest import Reviewer, Server, running
 from clips import write_clip
 from playwright.sync_api import BrowserContext
 from sqlalchemy import select
 
+from browser.conftest import Reviewer, Server, running
 from db.models import AlignmentRow, TrajectoryRow
 from db.session import Database
 
@@ -28,7 +28,9 @@ NEXT_MS = 200
 WATCH = """() => {
   window.key_ms = 0; window.opened = [];
   document.addEventListener('keydown', () => { window.key_ms = performance.now(); }, true);
-  document.addEventListener('reviewer-first-picture', ({ detail }) => window.opened.push([detail.id, performance.now() - window.key_ms]));
+  document.addEventListener('reviewer-first-picture', ({ detail }) => {
+    window.opened.push([detail.id, performance.now() - window.key_ms]);
+  });
 }"""
 
 
@@ -118,9 +120,6 @@ def test_opening_and_going_on_are_quick(
         reviewer.press("x", "Enter")
         reviewer.wait_open(ids[place + 1])
         went_on.append(page.evaluate("() => window.opened.at(-1)[1]"))
-    print(
-        f"\nopen {median(opened):.0f} ms, submit and next {median(went_on):.0f} ms (medians of {len(opened)} and {len(went_on)}, {len(ids)} runs)"
-    )
     record_property("open_ms", median(opened))
     record_property("next_ms", median(went_on))
     assert median(opened) < OPEN_MS

@@ -1,4 +1,5 @@
-"""What peers lose: a reload right after the last key, a killed browser, a server that is away, a second window, an open span."""
+"""What peers lose: a reload right after the last key, a killed browser, a server that is away, a second window, and a
+span whose other edge is not set yet."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser.conftest import Reviewer, Server, running
 from clips import write_clip
 from playwright.sync_api import BrowserContext, Page, expect
+
+from browser.conftest import Reviewer, Server, running
 
 pytestmark = pytest.mark.browser
 

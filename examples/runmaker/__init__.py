@@ -1,0 +1,1 @@
+"""Records scripted agents on the pages of this folder, with truth checked against the pages' own state."""
