@@ -53,15 +53,38 @@ def correct(
     Raises UnknownTrajectory, StaleAlignment when ``base_version`` is not the newest, and ReviewerError for pins that
     fit no step or no time.
     """
+    row, before = _at_version(session, trajectory_id, base_version)
+    correction = {"pins": list(pins), "shift_s": shift_s, "author": author}
+    document = _corrected(before.document, correction, row.duration_s)
+    return _add_version(session, trajectory_id, before.version + 1, author, document)
+
+
+def take_back(session: Session, trajectory_id: str, base_version: int, author: str) -> AlignmentRow:
+    """Store the placing before the newest correction again, as a new version.
+
+    Raises UnknownTrajectory, StaleAlignment when ``base_version`` is not the newest, and ReviewerError without one.
+    """
+    _, before = _at_version(session, trajectory_id, base_version)
+    corrections = before.document.get("corrections", [])
+    if not corrections:
+        raise ReviewerError("There is no correction to take back; the steps stand where they were found.")
+    earlier = select(AlignmentRow).where(
+        AlignmentRow.trajectory_id == trajectory_id, AlignmentRow.version < before.version
+    )
+    for row in session.scalars(earlier.order_by(AlignmentRow.version.desc())):
+        if row.document.get("corrections", []) == corrections[:-1]:
+            return _add_version(session, trajectory_id, before.version + 1, author, row.document)
+    raise ReviewerError("The placing before this correction is gone, because the run was imported again since.")
+
+
+def _at_version(session: Session, trajectory_id: str, base_version: int) -> tuple[TrajectoryRow, AlignmentRow]:
     row = session.get(TrajectoryRow, trajectory_id, with_for_update=True)
     before = newest(session, trajectory_id)
     if row is None or before is None:
         raise UnknownTrajectory(trajectory_id)
     if base_version != before.version:
         raise StaleAlignment(to_json(before))
-    correction = {"pins": list(pins), "shift_s": shift_s, "author": author}
-    document = _corrected(before.document, correction, row.duration_s)
-    return _add_version(session, trajectory_id, before.version + 1, author, document)
+    return row, before
 
 
 def restore(session: Session, row: TrajectoryRow, corrections: Sequence[dict[str, Any]]) -> None:

@@ -29,7 +29,7 @@ class PlanFrame:
 
 @dataclass(frozen=True)
 class FramePlan:
-    """The frames in order, increasing in time, of a video of ``duration_s`` seconds. Raises ValueError without frames."""
+    """The frames, in order of time, of a video of ``duration_s`` seconds. Raises ValueError without frames."""
 
     fps: float
     frames: tuple[PlanFrame, ...]

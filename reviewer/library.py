@@ -103,7 +103,7 @@ class Library:
                 job_queue.enqueue(session, "judge", row.id, {"judge": DEFAULT_JUDGE})
             if export is not None:
                 put_back(session, row, export)
-            return Stored(_record(session, row), state)
+            return Stored(_record(session, row, trajectory.source), state)
 
     def trajectory(self, trajectory_id: str) -> Trajectory:
         """Read one trajectory back. Raises UnknownTrajectory."""
@@ -291,12 +291,15 @@ def _media_rows(trajectory: Trajectory, playable: Playable, content: str) -> lis
     return rows
 
 
-def _record(session: Session, row: TrajectoryRow) -> dict[str, Any]:
+def _record(session: Session, row: TrajectoryRow, source: str) -> dict[str, Any]:
+    """The import record of what was found at ``source``, which may be a copy of what is stored."""
     video = row.document["extra"].get("video")
+    is_copy = source != row.source
+    copy = Problem(Path(source).name, f"the same run is in the library already, from {row.source}; nothing was added")
     return {
         "id": row.id,
         "format": row.format,
-        "source": row.source,
+        "source": source,
         "task": row.task,
         "steps": row.step_count,
         "video": {"width": video["width_px"], "height": video["height_px"], "duration_s": video["duration_s"]}
@@ -304,7 +307,7 @@ def _record(session: Session, row: TrajectoryRow) -> dict[str, Any]:
         else None,
         "score": row.score,
         "outcome": row.outcome,
-        "problems": row.problems,
+        "problems": [*row.problems, *([_problem(copy)] if is_copy else [])],
     }
 
 

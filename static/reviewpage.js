@@ -459,7 +459,7 @@ export class ReviewPage {
     this.stickyStep = this.step ?? 0;
     const { alignment } = this.session.detail;
     this.fixBar.replaceChildren(h("b", {}, "Correcting step times. "), `Drag a step on the lane, or stand where it begins and press `, badge("pinStep"), ` (this step) or `, badge("shiftSteps"), ` (all steps). Version ${alignment.version} by ${alignment.author}. `,
-      alignment.version > 1 && h("button", { class: "quiet", on: { click: () => this.correctTimes({ restore_version: alignment.version - 1 }) } }, "back to the version before"), " ",
+      alignment.corrections?.length > 0 && h("button", { class: "quiet", on: { click: () => this.correctTimes({ take_back: true }) } }, "take back the last correction"), " ",
       h("button", { class: "quiet", on: { click: () => this.setFixing(false) } }, "done"));
     this.render();
   }

@@ -1,5 +1,6 @@
 // The video: exact seeking, stepping by picture, playing with idle stretches left out, a short replay around an edge.
 
+import { url } from "./api.js";
 import { Clock } from "./clock.js";
 import { clamp, h } from "./dom.js";
 
@@ -40,7 +41,7 @@ export class Stage extends EventTarget {
   /** Load a video ahead of its use. Only the newest few are kept. */
   preload(media) {
     if (!media?.url || this.ready.has(media.media_id)) return;
-    const video = makeVideo(media.url);
+    const video = makeVideo(url(media.url));
     this.ready.set(media.media_id, video);
     for (const id of [...this.ready.keys()].slice(0, -2)) {
       unload(this.ready.get(id));
@@ -58,7 +59,7 @@ export class Stage extends EventTarget {
       return;
     }
     this.clock = new Clock(media);
-    this.video = this.ready.get(media.media_id) ?? makeVideo(media.url);
+    this.video = this.ready.get(media.media_id) ?? makeVideo(url(media.url));
     this.ready.delete(media.media_id);
     this.listen(this.video);
     this.screen.prepend(this.video);
@@ -228,8 +229,8 @@ export class Stage extends EventTarget {
   }
 }
 
-function makeVideo(url) {
-  return h("video", { ".src": url, ".muted": true, preload: "auto", playsinline: true, "disablepictureinpicture": true, "aria-label": "recording of the run" });
+function makeVideo(address) {
+  return h("video", { ".src": address, ".muted": true, preload: "auto", playsinline: true, "disablepictureinpicture": true, "aria-label": "recording of the run" });
 }
 
 function unload(video) {

@@ -13,8 +13,8 @@ from PIL import Image
 
 TICKS_PER_S = 90_000
 CRF = 30
-KEYFRAME_EVERY = 60
-LONGEST_HOLD_S = 1.0
+KEYFRAME_EVERY = 15
+LONGEST_HOLD_S = 0.2
 FRAME_S = 1 / 30
 
 
@@ -31,14 +31,14 @@ class Frame:
 
 
 def held(frames: list[Frame], end_s: float) -> list[Frame]:
-    """The frames with long stills repeated, and the last picture repeated at the end.
+    """The frames with stills repeated, and the last picture repeated at the end.
 
-    Players seek badly where no frame comes for many seconds; a repeated still costs almost nothing.
+    A player stands on pictures, so that a long still would be one place in time; a repeated one costs almost nothing.
     """
     out: list[Frame] = []
     for frame, next_s in zip(frames, [f.at_s for f in frames[1:]] + [end_s], strict=True):
         out.append(frame)
-        while next_s - out[-1].at_s > 1.5 * LONGEST_HOLD_S:
+        while next_s - out[-1].at_s > LONGEST_HOLD_S:
             out.append(Frame(out[-1].at_s + LONGEST_HOLD_S, frame.png))
     if end_s - FRAME_S > out[-1].at_s:
         out.append(Frame(end_s - FRAME_S, frames[-1].png))

@@ -104,7 +104,10 @@ def router(library: Library, wake: Callable[[], None]) -> APIRouter:
         version, pins, shift_s = _correction(body)
         try:
             with database.write() as session:
-                row = alignment_versions.correct(session, trajectory_id, version, pins, shift_s, reviewer)
+                if body.get("take_back") is True:
+                    row = alignment_versions.take_back(session, trajectory_id, version, reviewer)
+                else:
+                    row = alignment_versions.correct(session, trajectory_id, version, pins, shift_s, reviewer)
         except alignment_versions.StaleAlignment as error:
             return JSONResponse({"detail": str(error), "alignment": error.alignment}, 409)
         return JSONResponse(alignment_versions.to_json(row))
