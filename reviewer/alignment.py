@@ -28,6 +28,7 @@ BY_PICTURES = "pictures"
 BY_STAMPS = "stamps with an unknown offset"
 ONE_A_SECOND = "one second per screenshot"
 EVENLY = "spread evenly"
+STATED = "stated by the source"
 
 # Two places that look this much alike are the same place; the later one is taken.
 _TIE = 10.0
@@ -143,7 +144,10 @@ def align(
     if sum(match is not None for match in matches) * 2 < len(pictures):
         matches = [None] * len(matches)
     onsets_s = _onsets_s(matches, changed, seen.still_s)
-    placed = _placed(trajectory, video.duration_s, seen.still_s, onsets_s, changed)
+    if any(step.at_s is not None for step in trajectory.steps):
+        placed = _stated(trajectory, video.duration_s)
+    else:
+        placed = _placed(trajectory, video.duration_s, seen.still_s, onsets_s, changed)
     last_action_s = placed.step_at_s[-1] if placed.step_at_s else None
     return replace(
         placed,
@@ -379,6 +383,13 @@ def _placed(
         return _found(BY_STAMPS, _in_order(_filled(guessed, duration_s), duration_s), [True] * count, [None] * count)
     evenly_s = [(index + 0.5) * duration_s / count for index in range(count)]
     return _found(EVENLY, evenly_s, [True] * count, [None] * count)
+
+
+def _stated(trajectory: Trajectory, duration_s: float) -> Alignment:
+    """The source tells the times itself; steps without one are weak and stand between the others."""
+    stated_s = [step.at_s for step in trajectory.steps]
+    weak = [at_s is None for at_s in stated_s]
+    return _found(STATED, _in_order(_filled(stated_s, duration_s), duration_s), weak, [None] * len(weak))
 
 
 def _placed_by_fit(

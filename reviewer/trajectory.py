@@ -88,7 +88,8 @@ class Step:
     """What the agent did between two observations: one or more primitive actions executed as one.
 
     ``source_number`` is the number the source gave the step (duplicates and gaps happen); ``stamp_s`` is the moment the
-    step began on the source's own clock, in seconds from an arbitrary zero, with ``stamp_resolution_s`` its grain.
+    step began on the source's own clock, in seconds from an arbitrary zero, with ``stamp_resolution_s`` its grain;
+    ``at_s`` is that moment in seconds of the video, where the source itself says so.
     """
 
     index: int
@@ -98,6 +99,7 @@ class Step:
     raw: str = ""
     stamp_s: float | None = None
     stamp_resolution_s: float | None = None
+    at_s: float | None = None
 
     @property
     def is_terminal(self) -> bool:

@@ -24,7 +24,6 @@ export class Worklist {
     this.ids = [];
     this.items = [];
     this.total = null;
-    this.cursor = null;
     this.loading = null;
     this.build();
   }
@@ -52,7 +51,7 @@ export class Worklist {
   }
 
   select(name, any, options) {
-    return h("select", { "aria-label": any, data: { name }, on: { change: (event) => this.setFilter({ [name]: event.target.value }) } }, h("option", { value: "" }, any), options.map(([value, text]) => h("option", { value }, text)));
+    return h("select", { "aria-label": any, data: { name }, on: { change: (event) => { event.target.blur(); this.setFilter({ [name]: event.target.value }); } } }, h("option", { value: "" }, any), options.map(([value, text]) => h("option", { value }, text)));
   }
 
   // ---- data
@@ -119,7 +118,6 @@ export class Worklist {
     this.filter = { ...this.filter, ...part };
     sessionStorage.setItem(FILTER_KEY, JSON.stringify(this.filter));
     this.offset = 0;
-    this.cursor = null;
     this.load();
   }
 
@@ -200,7 +198,6 @@ export class Worklist {
     const offset = this.offset + direction * PAGE;
     if (offset < 0 || offset >= (this.total ?? 0)) return;
     this.offset = offset;
-    this.cursor = null;
     this.root.querySelector(".table-scroll").scrollTop = 0;
     this.load({ order: false });
   }

@@ -59,8 +59,8 @@ def test_the_short_form_is_read(folder: Path) -> None:
     assert (trajectory.source, trajectory.video_path) == (str(path), video)
     click, done = trajectory.steps
     assert (click.actions[0].kind, click.actions[0].points[0].fraction) == (ActionKind.CLICK, (0.25, 0.5))
-    assert (click.thought, click.stamp_s, click.source_number) == ("here", 1.5, "1")
-    assert (done.actions[0].kind, done.stamp_s, done.source_number) == (ActionKind.FINISH, None, "7")
+    assert (click.thought, click.at_s, click.source_number) == ("here", 1.5, "1")
+    assert (done.actions[0].kind, done.at_s, done.source_number) == (ActionKind.FINISH, None, "7")
     assert [bool(observation.path) for observation in trajectory.observations] == [True, True, False]
 
 

@@ -225,7 +225,9 @@ def test_a_copy_beside_the_original_is_the_same_trajectory(library: Library, run
     copy = tmp_path / "copy" / "results" / "chrome" / run.name
     shutil.copytree(run, copy)
     (second,) = records(library, copy)
-    assert second == first
+    assert second["source"] == str(copy)
+    assert second["problems"][-1]["message"].startswith("the same run is in the library already")
+    assert (second["id"], second["problems"][:-1]) == (first["id"], first["problems"])
 
 
 def test_storing_asks_the_default_judge_once_per_revision(library: Library, run: Path) -> None:
@@ -375,3 +377,16 @@ def test_a_name_that_is_not_utf8_is_refused_with_the_fix(library: Library, tmp_p
     shutil.copy(picture, odd)
     with pytest.raises(ReviewerError, match="rename"):
         library.store(trajectory(odd))
+
+
+def test_a_correction_of_the_step_times_is_taken_back(library: Library, run: Path) -> None:
+    (record,) = records(library, run)
+    found = detail_of(library, record["id"])["alignment"]
+    pin(library, record["id"], 1, found["step_at_s"][1] + 0.1)
+    with library.database.write() as session:
+        alignment_versions.take_back(session, record["id"], found["version"] + 1, "ada")
+    restored = detail_of(library, record["id"])["alignment"]
+    assert restored["version"] == found["version"] + 2
+    assert restored["step_at_s"] == found["step_at_s"]
+    with pytest.raises(ReviewerError, match="no correction"), library.database.write() as session:
+        alignment_versions.take_back(session, record["id"], found["version"] + 2, "ada")

@@ -19,6 +19,7 @@ from .video import encode
 
 PALETTE_COLORS = 96
 PALETTE_STEP = 16
+FLAT_AREA_PX = 600
 
 
 def timestamp(wall_s: float) -> str:
@@ -26,28 +27,38 @@ def timestamp(wall_s: float) -> str:
     return datetime.datetime.fromtimestamp(wall_s).strftime("%Y%m%d@%H%M%S%f")
 
 
-def palette_of(picture: Image.Image) -> Image.Image:
-    """The picture's most frequent colours that differ from each other by more than a step.
+def palette_of(colors: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The colours of a picture's flat areas, then its most frequent others that differ by more than a step.
 
     Flat pages have a few exact colours and many shades of smoothed text; the usual quantisers average the rare
     exact colours away, which would shift the hue of icons and labels.
     """
-    counted = sorted(picture.getcolors(picture.width * picture.height), key=lambda entry: (-entry[0], entry[1]))
-    rest = np.array([color for _, color in counted], dtype=np.int16)
-    chosen: list[int] = []
-    while len(rest) and len(chosen) < 3 * PALETTE_COLORS:
-        chosen += rest[0].tolist()
+    order = np.argsort(-counts, kind="stable")
+    flat = order[counts[order] >= FLAT_AREA_PX]
+    chosen = [colors[i] for i in flat[:PALETTE_COLORS]]
+    rest = colors[order]
+    for color in chosen:
+        rest = rest[np.abs(rest - color).max(axis=1) > PALETTE_STEP]
+    while len(rest) and len(chosen) < PALETTE_COLORS:
+        chosen.append(rest[0])
         rest = rest[np.abs(rest - rest[0]).max(axis=1) > PALETTE_STEP]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(chosen)
-    return palette
+    return np.array(chosen)
 
 
 def small_png(png: bytes) -> bytes:
-    """The same picture with a palette, several times smaller."""
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    """The same picture with a palette, several times smaller.
+
+    Pillow's own mapping to a palette confuses colours as close as two greys of a page, so it is done here.
+    """
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=np.int32)
+    codes, where, counts = np.unique(pixels @ (65536, 256, 1), return_inverse=True, return_counts=True)
+    colors = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
+    palette = palette_of(colors, counts)
+    nearest = np.abs(colors[:, None] - palette[None]).sum(axis=2).argmin(axis=1).astype(np.uint8)
+    picture = Image.fromarray(nearest[where].reshape(pixels.shape[:2]))
+    picture.putpalette(palette.astype(np.uint8).tobytes())
     out = io.BytesIO()
-    picture.quantize(palette=palette_of(picture), dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    picture.save(out, "PNG", optimize=True)
     return out.getvalue()
 
 

@@ -86,6 +86,17 @@ def _verify_step(recording: Recording, played: Played, i: int, checks: Checks) -
         checks.add(f"{name}: {step.check[0]}", bool(step.check[1](played.before, played.after)))
 
 
+def stretches_of(indexes: list[int]) -> list[int]:
+    """Lengths of the runs of consecutive numbers in a rising list."""
+    lengths: list[int] = []
+    for i, index in enumerate(indexes):
+        if i and index == indexes[i - 1] + 1:
+            lengths[-1] += 1
+        else:
+            lengths.append(1)
+    return lengths
+
+
 def _verify_kind(recording: Recording, checks: Checks) -> None:
     script, steps = recording.script, recording.steps
     wrong = [steps[i] for i in script.error_steps]
@@ -101,12 +112,12 @@ def _verify_kind(recording: Recording, checks: Checks) -> None:
         checks.add("the first wrong step is a click without effect", first.step.no_effect and "click" in first.source)
     elif script.kind == "loop":
         same = {played.source for played in wrong}
+        stretches = [str(length) for length in stretches_of(script.error_steps)]
         checks.add(
-            f"one action is repeated {len(wrong)} times on the same screen",
-            len(wrong) >= LOOP_MIN_REPEATS
-            and len(same) == 1
-            and all(p.step.no_effect for p in wrong)
-            and script.error_steps == list(range(script.error_steps[0], script.error_steps[-1] + 1)),
+            f"one action is repeated on the same screen, {' and '.join(stretches)} times in a row",
+            len(same) == 1
+            and all(played.step.no_effect for played in wrong)
+            and min(stretches_of(script.error_steps)) >= LOOP_MIN_REPEATS,
         )
     elif script.kind == "recovered":
         checks.add(

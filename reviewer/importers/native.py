@@ -42,7 +42,6 @@ _ACTION_KEYS = frozenset({"kind", "points", "text", "keys", "scroll_x", "scroll_
 _CONTENT_KEYS = ("video", "screenshots", "steps")
 _ID = re.compile(r"[0-9a-f]{16}")
 _DEFAULT_SCREEN = actions.Screen(1920, 1080)
-_STAMP_RESOLUTION_S = 0.001
 
 
 def detect(path: Path) -> bool:
@@ -301,8 +300,7 @@ class _Written:
             source_number=str(value.get("number", index + 1)),
             thought=thought[:MAX_TEXT_CHARACTERS] if isinstance(thought, str) else "",
             raw=actions.raw_text(given),
-            stamp_s=number(at_s),
-            stamp_resolution_s=None if number(at_s) is None else _STAMP_RESOLUTION_S,
+            at_s=number(at_s),
         )
 
     def _actions(self, given: Any, where: str, screen: actions.Screen) -> tuple[Action, ...]:
