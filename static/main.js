@@ -98,7 +98,10 @@ class App {
     if (!id) return this.show(query.get("view") === "import" ? "import" : "worklist", { push: false });
     const step = Number.parseInt(query.get("step"), 10);
     const at_s = Number.parseFloat(query.get("t"));
-    return this.open(id, { step: Number.isFinite(step) ? step - 1 : null, at_s: Number.isFinite(at_s) ? at_s : null, push: false });
+    const place = { step: Number.isFinite(step) ? step - 1 : null, at_s: Number.isFinite(at_s) ? at_s : null };
+    if (this.page.session?.id !== id) return this.open(id, { ...place, push: false });
+    this.page.goTo(place);
+    return this.show("review", { push: false });
   }
 
   show(view, { push = true } = {}) {

@@ -91,10 +91,8 @@ export class ReviewPage {
     withPixels(detail);
     this.session = new Session(detail, this.app.outbox, reviewer);
     this.session.addEventListener("change", () => this.render());
-    const step = place.step ?? null;
-    const start_s = place.at_s ?? (step !== null ? detail.alignment?.step_at_s?.[step] : null) ?? 0;
-    this.stickyStep = step;
-    this.stage.open(detail.media, detail.alignment?.idle, start_s);
+    this.stickyStep = place.step ?? null;
+    this.stage.open(detail.media, detail.alignment?.idle, this.timeOf(place));
     this.timeline.open(detail, this.stage.clock);
     this.steps.open(detail, judgeLabelsByStep(judgeLanes(detail.judgements)));
     this.pending = readPending(reviewer, id);
@@ -107,6 +105,18 @@ export class ReviewPage {
     this.render();
     this.showControls();
     this.app.onOpen(this.session);
+  }
+
+  /** Seconds of the video that a place {step, at_s} means. */
+  timeOf({ step, at_s }) {
+    return at_s ?? this.session.detail.alignment?.step_at_s?.[step] ?? 0;
+  }
+
+  /** Go to a place in the open trajectory. */
+  goTo(place) {
+    this.stage.pause();
+    this.stickyStep = place.step ?? null;
+    this.stage.seekTo(this.timeOf(place));
   }
 
   leave() {

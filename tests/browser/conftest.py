@@ -125,13 +125,13 @@ def playwright_driver() -> Iterator[Playwright]:
         yield driver
 
 
-@pytest.fixture
-def launch(playwright_driver: Playwright) -> Iterator[Callable[..., BrowserContext]]:
-    """Start a browser on a profile folder; whatever is still open is closed at the end."""
+@contextmanager
+def browsers(driver: Playwright) -> Iterator[Callable[..., BrowserContext]]:
+    """A function that starts a browser on a profile folder; whatever is still open is closed at the end."""
     open_contexts: list[BrowserContext] = []
 
     def start(profile: Path, **options: Any) -> BrowserContext:
-        context = playwright_driver.chromium.launch_persistent_context(
+        context = driver.chromium.launch_persistent_context(
             profile,
             executable_path=chromium_path(),
             args=CHROMIUM_FLAGS,
@@ -144,6 +144,12 @@ def launch(playwright_driver: Playwright) -> Iterator[Callable[..., BrowserConte
     yield start
     for context in open_contexts:
         context.close()
+
+
+@pytest.fixture
+def launch(playwright_driver: Playwright) -> Iterator[Callable[..., BrowserContext]]:
+    with browsers(playwright_driver) as start:
+        yield start
 
 
 class Reviewer:
@@ -173,6 +179,12 @@ class Reviewer:
         query = "&".join(f"{key}={value}" for key, value in {"id": trajectory_id, **place}.items())
         self.goto(f"?{query}")
         self.wait_open(trajectory_id)
+
+    def jump(self, query: str) -> None:
+        """Go to another place within the page, as the back button does."""
+        self.page.evaluate(
+            "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }", query
+        )
 
     def wait_open(self, trajectory_id: str) -> None:
         expect(self.app).to_have_attribute("data-trajectory", trajectory_id)
