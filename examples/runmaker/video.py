@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 TICKS_PER_S = 90_000
-CRF = 33
+CRF = 34
 KEYFRAME_EVERY = 15
-LONGEST_HOLD_S = 0.25
+LONGEST_HOLD_S = 0.3
 FRAME_S = 1 / 30
 
 
