@@ -49,7 +49,7 @@ def unpack(zip_path: Path, target_dir: Path, limits: Limits | None = None) -> li
     """
     limits = limits or Limits()
     if target_dir.exists() and (not target_dir.is_dir() or any(target_dir.iterdir())):
-        raise ArchiveRefused(f"{target_dir}: not an empty folder: unpack into a new one")
+        raise ArchiveRefused("not an empty folder: unpack into a new one", target_dir)
     is_new = not target_dir.exists()
     try:
         with zipfile.ZipFile(zip_path) as archive:
@@ -60,9 +60,9 @@ def unpack(zip_path: Path, target_dir: Path, limits: Limits | None = None) -> li
     except BaseException as error:
         _clear(target_dir, is_new)
         if isinstance(error, zipfile.BadZipFile | zlib.error | EOFError | NotImplementedError | ValueError):
-            raise ArchiveRefused(f"{zip_path.name}: the archive is damaged ({error}): make it again") from None
+            raise ArchiveRefused(f"the archive is damaged ({error}): make it again", zip_path.name) from None
         if isinstance(error, OSError):
-            raise ArchiveRefused(f"{zip_path.name}: can't be unpacked ({error.strerror or error})") from None
+            raise ArchiveRefused(f"can't be unpacked ({error.strerror or error})", zip_path.name) from None
         raise
 
 
@@ -70,16 +70,16 @@ def _check(zip_path: Path, entries: list[zipfile.ZipInfo], limits: Limits) -> No
     """Refuse what the directory of the archive already tells."""
     name = zip_path.name
     if len(entries) > limits.max_entries:
-        raise ArchiveRefused(f"{name}: {len(entries):,} entries, over the limit of {limits.max_entries:,}: split it")
+        raise ArchiveRefused(f"{len(entries):,} entries, over the limit of {limits.max_entries:,}: split it", name)
     unpacked_bytes = sum(entry.file_size for entry in entries)
     if unpacked_bytes > limits.max_bytes:
-        raise ArchiveRefused(f"{name}: unpacks to more than {limits.max_bytes:,} bytes: split it")
+        raise ArchiveRefused(f"unpacks to more than {limits.max_bytes:,} bytes: split it", name)
     if unpacked_bytes > max(_RATIO_COUNTS_FROM_BYTES, limits.max_ratio * zip_path.stat().st_size):
-        raise ArchiveRefused(f"{name}: unpacks to over {limits.max_ratio:g} times its size: leave out what is so empty")
+        raise ArchiveRefused(f"unpacks to over {limits.max_ratio:g} times its size: leave out what is so empty", name)
     for entry in entries:
         reason = _refusal(entry, limits)
         if reason:
-            raise ArchiveRefused(f"{name}: {entry.filename!r} {reason}")
+            raise ArchiveRefused(f"{entry.filename!r} {reason}", name)
 
 
 def _refusal(entry: zipfile.ZipInfo, limits: Limits) -> str | None:

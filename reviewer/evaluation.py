@@ -123,7 +123,8 @@ def _known_from_records(library: Library, problems: list[Problem]) -> Iterator[t
             document = json.loads(path.read_text("utf-8"))
             set_name, truth = truth_of_record(document, run.step_count)
         except (OSError, ValueError, RecursionError) as error:
-            problems.append(Problem(str(path), f"The truth can't be read ({error}); the run was left out."))
+            cause = error.strerror if isinstance(error, OSError) else error
+            problems.append(Problem(str(path), f"The truth can't be read ({cause}); the run was left out."))
             continue
         yield run, set_name, truth
 

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from reviewer.archive import ArchiveRefused, is_zip, unpack
 from reviewer.errors import ReviewerError
-from reviewer.importers import Refusal, find
+from reviewer.importers import Refusal, example_folders, find
+from reviewer.importers.files import absolute
 from reviewer.judges import Cancelled, Progress
 from reviewer.library import Library, refusal_record
 from reviewer.trajectory import Problem, Trajectory
@@ -33,13 +34,15 @@ def import_paths(
     task: str | None = None,
     format: str | None = None,
     is_trusted: bool = False,
+    answer_each: bool = False,
     progress: Progress = ignore_progress,
 ) -> Iterator[dict[str, Any]]:
     """Store every trajectory in ``paths`` and yield its import record; what is refused has ``id`` None.
 
-    Files of trusted paths may name media anywhere on this machine. Raises only what ``progress`` raises.
+    Files of trusted paths may name media anywhere on this machine. With ``answer_each`` what lies directly in a given
+    folder is answered for as if it had been given itself. Raises only what ``progress`` raises.
     """
-    for done, found in enumerate(_found(library, paths, task, format, is_trusted)):
+    for done, found in enumerate(_found(library, paths, task, format, is_trusted, answer_each)):
         progress(done, None, found.source)
         yield _stored(library, found)
 
@@ -52,26 +55,27 @@ def _stored(library: Library, found: Trajectory | Refusal) -> dict[str, Any]:
     except Cancelled:
         raise
     except ReviewerError as error:
-        message = str(error)
+        message = error.reason
     except Exception as error:
         log.exception("storing %s failed", found.source)
         message = f"It can't be stored ({type(error).__name__}: {error}); please report this."
-    return refusal_record(found.source, (*found.problems, Problem(found.source, message)))
+    return refusal_record(found.source, (*found.problems, Problem(Path(found.source).name, message)))
 
 
 def _found(
-    library: Library, paths: Sequence[Path], task: str | None, format: str | None, is_trusted: bool
+    library: Library,
+    paths: Sequence[Path],
+    task: str | None,
+    format: str | None,
+    is_trusted: bool,
+    answer_each: bool,
 ) -> Iterator[Trajectory | Refusal]:
     zips = [zip_path for path in paths for zip_path in _zips(path)]
-    emptied = {
-        str(path.absolute()) for path in paths if path.is_dir() and any(path in zip_path.parents for zip_path in zips)
-    }
     plain = [path for path in paths if path not in zips]
-    for found in find(plain, task=task, format=format, follow_paths=is_trusted):
-        if not (isinstance(found, Refusal) and found.source in emptied):
-            yield found
+    yield from find(plain, task=task, format=format, follow_paths=is_trusted, answer_each=answer_each, read_apart=zips)
+    examples = list(example_folders(plain)) if zips else []
     for zip_path in zips:
-        yield from _found_in_zip(library, zip_path, task, format)
+        yield from _found_in_zip(library, zip_path, task, format, examples)
 
 
 def _zips(path: Path) -> Iterator[Path]:
@@ -84,23 +88,27 @@ def _zips(path: Path) -> Iterator[Path]:
 
 
 def _found_in_zip(
-    library: Library, zip_path: Path, task: str | None, format: str | None
+    library: Library, zip_path: Path, task: str | None, format: str | None, examples: Sequence[Path]
 ) -> Iterator[Trajectory | Refusal]:
-    """What a zip holds; it is unpacked to a place of its own, and its files are told by their place in the zip."""
+    """What a zip holds, told by its place in the zip: it is unpacked to a folder of its own that has the zip's name."""
     name = str(zip_path.absolute())
-    folder = library.home / "unpacked"
-    target = folder / hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    fresh = folder / uuid4().hex
+    place = library.home / "unpacked" / hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    target = place / zip_path.name
+    fresh = place.with_name(uuid4().hex)
     try:
         problems = unpack(zip_path, fresh)
-        shutil.rmtree(target, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
         fresh.rename(target)
-    except (ArchiveRefused, OSError) as error:
-        yield Refusal(name, (Problem(zip_path.name, str(error)),))
+    except ArchiveRefused as error:
+        yield Refusal(name, (Problem(zip_path.name, error.reason),))
+        return
+    except OSError as error:
+        yield Refusal(name, (Problem(zip_path.name, f"can't be unpacked ({error.strerror}): free some space"),))
         return
     if problems:
         yield Refusal(name, tuple(problems))
-    for found in find([target], task=task, format=format):
-        yield replace(found, source=name + found.source.removeprefix(str(target)))
+    for found in find([target, *examples], task=task, format=format):
+        yield replace(found, source=name + found.source.removeprefix(str(absolute(target))))
     if not library.refers_to(target):
-        shutil.rmtree(target, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)

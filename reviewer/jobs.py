@@ -144,8 +144,10 @@ def _run_judge(library: Library, job: JobRow, progress: Progress) -> dict[str, A
     return {"judgement_id": judgement_id}
 
 
-def _import(library: Library, paths: list[Path], task: str | None, progress: Progress) -> dict[str, Any]:
-    records = list(import_paths(library, paths, task=task, progress=progress))
+def _import(
+    library: Library, paths: list[Path], progress: Progress, *, task: str | None = None, answer_each: bool = False
+) -> dict[str, Any]:
+    records = list(import_paths(library, paths, task=task, answer_each=answer_each, progress=progress))
     imported = sum(record["id"] is not None for record in records)
     return {"records": records, "message": f"{imported} imported, {len(records) - imported} refused"}
 
@@ -153,14 +155,14 @@ def _import(library: Library, paths: list[Path], task: str | None, progress: Pro
 def _run_upload(library: Library, job: JobRow, progress: Progress) -> dict[str, Any]:
     files = library.uploads_folder / job.id / "files"
     try:
-        return _import(library, [files], job.arguments.get("task"), progress)
+        return _import(library, [files], progress, task=job.arguments.get("task"), answer_each=True)
     finally:
         if not library.refers_to(files):
             shutil.rmtree(files.parent, ignore_errors=True)
 
 
 def _run_examples(library: Library, _job: JobRow, progress: Progress) -> dict[str, Any]:
-    return _import(library, example_paths(), None, progress)
+    return _import(library, example_paths(), progress)
 
 
 KINDS: dict[str, Callable[[Library, JobRow, Progress], dict[str, Any]]] = {

@@ -98,7 +98,7 @@ class Library:
             elif row is not None:
                 _relink(session, row, trajectory)
             else:
-                raise ReviewerError(f"{trajectory.source}: it was removed while it was imported; import it again.")
+                raise ReviewerError("it was removed while it was imported; import it again", trajectory.source)
             if state != "unchanged" and DEFAULT_JUDGE in known():
                 job_queue.enqueue(session, "judge", row.id, {"judge": DEFAULT_JUDGE})
             if export is not None:
@@ -319,7 +319,7 @@ def _clean(trajectory: Trajectory) -> Trajectory:
     """Without what a database or a browser can't take: lone surrogates, NUL, numbers that are not finite."""
     for path in map(str, _paths(trajectory)):
         if clean_text(path) != path:
-            raise ReviewerError(f"{clean_text(path)}: the name is not valid UTF-8; rename the file or its folder.")
+            raise ReviewerError("the name is not valid UTF-8; rename the file or its folder", clean_text(path))
     steps = tuple(
         replace(
             step,

@@ -167,7 +167,7 @@ class FrameSource:
     def at(self, at_s: float) -> Image.Image:
         """The picture the video shows at ``at_s`` as RGB. Raises MediaError without a readable video."""
         if self.video_path is None:
-            raise MediaError(f"{self.trajectory.source}: the run has no video; give it one or use its screenshots")
+            raise MediaError("the run has no video; give it one or use its screenshots", self.trajectory.source)
         return picture_at(self.video_path, at_s)
 
 
@@ -176,10 +176,10 @@ def open_picture(path: Path) -> Image.Image:
     try:
         with Image.open(path) as image:
             if image.width * image.height > MAX_PICTURE_PX:
-                raise MediaError(f"{path.name}: the picture is {image.width}x{image.height}; make it smaller")
+                raise MediaError(f"the picture is {image.width}x{image.height}; make it smaller", path.name)
             return image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise MediaError(f"{path.name}: the picture cannot be read; save it again as PNG or JPEG") from error
+        raise MediaError("the picture cannot be read; save it again as PNG or JPEG", path.name) from error
 
 
 def probe(path: Path) -> VideoInfo:
@@ -191,7 +191,7 @@ def probe(path: Path) -> VideoInfo:
     with open_video(path) as (container, stream):
         first = next(pictures(container, stream), None)
         if first is None:
-            raise MediaError(f"{path.name}: no picture of the video can be decoded; record or copy it again")
+            raise MediaError("no picture of the video can be decoded; record or copy it again", path.name)
         turn = turn_of(stream, first)
     with open_video(path) as (container, stream):
         scan = _scan_packets(container, stream)
@@ -223,7 +223,7 @@ def picture_at(path: Path, at_s: float) -> Image.Image:
             frame = _frame_at(container, stream, at_s, margin_s)
             if frame is not None:
                 return shown_picture(frame, turn_of(stream, frame))
-    raise MediaError(f"{path.name}: no picture of the video can be decoded; record or copy it again")
+    raise MediaError("no picture of the video can be decoded; record or copy it again", path.name)
 
 
 def grey_frames(
@@ -262,16 +262,16 @@ def open_video(path: Path) -> Iterator[tuple[Any, Any]]:
     Raises MediaError for a file that is missing, empty, of no known kind, damaged, without pictures, or too large.
     """
     if not path.is_file():
-        raise MediaError(f"{path.name}: there is no such file; check the path")
+        raise MediaError("there is no such file; check the path", path.name)
     if path.stat().st_size == 0:
-        raise MediaError(f"{path.name}: the file is empty; record or copy it again")
+        raise MediaError("the file is empty; record or copy it again", path.name)
     try:
         container = av.open(str(path.absolute()), options=_OPEN_OPTIONS, metadata_errors="replace")
     except av.ArgumentError as error:
-        raise MediaError(f"{path.name}: this is no video of a known kind; give it as {_KNOWN_KINDS}") from error
+        raise MediaError(f"this is no video of a known kind; give it as {_KNOWN_KINDS}", path.name) from error
     except (av.FFmpegError, OSError, ValueError) as error:
         raise MediaError(
-            f"{path.name}: this is no video, or it was damaged or cut off while recording; record or copy it again"
+            "this is no video, or it was damaged or cut off while recording; record or copy it again", path.name
         ) from error
     with container:
         stream = _first_video_stream(container, path)
@@ -316,13 +316,13 @@ def last_picture_ticks(ticks: Sequence[int], stated_ticks: int | None, time_base
 def _first_video_stream(container: Any, path: Path) -> Any:
     streams = [stream for stream in container.streams.video if not stream.disposition & Disposition.attached_pic]
     if not streams:
-        raise MediaError(f"{path.name}: the file holds no moving pictures, only sound or nothing; give a video")
+        raise MediaError("the file holds no moving pictures, only sound or nothing; give a video", path.name)
     stream = streams[0]
     if stream.codec_context is None or not stream.time_base:
-        raise MediaError(f"{path.name}: the video is coded in an unknown way; convert it to H.264 in MP4")
+        raise MediaError("the video is coded in an unknown way; convert it to H.264 in MP4", path.name)
     if stream.codec_context.width * stream.codec_context.height > MAX_PICTURE_PX:
         size = f"{stream.codec_context.width}x{stream.codec_context.height}"
-        raise MediaError(f"{path.name}: the pictures are {size}; make the video smaller")
+        raise MediaError(f"the pictures are {size}; make the video smaller", path.name)
     return stream
 
 

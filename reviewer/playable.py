@@ -50,12 +50,11 @@ def make_playable(trajectory: Trajectory, folder: Path, content: str) -> Playabl
             if not trajectory.steps and not any(observation.path for observation in trajectory.observations):
                 raise
             original = None
-            problem = Problem(trajectory.video_path.name, f"{error}; the run is shown without it")
+            problem = Problem(trajectory.video_path.name, f"{error.reason}; the run is shown without it")
             trajectory = replace(trajectory, problems=(*trajectory.problems, problem))
     if video is None:
         pictures = [observation.path for observation in trajectory.observations]
-        video, placements, messages = pictures_to_proxy(pictures, folder / f"{content[:24]}.mp4")
-        problems = (Problem(trajectory.source, message) for message in messages)
+        video, placements, problems = pictures_to_proxy(pictures, folder / f"{content[:24]}.mp4")
         trajectory = replace(trajectory, problems=(*trajectory.problems, *problems))
     alignment = align(trajectory, video, placements)
     return Playable(
@@ -74,7 +73,7 @@ def _measured(trajectory: Trajectory) -> Trajectory:
             try:
                 width_px, height_px = picture_size_px(path)
             except MediaError as error:
-                problems.append(Problem(path.name, str(error)))
+                problems.append(Problem(path.name, error.reason))
                 path = None
         observations.append(Observation(observation.index, path, width_px, height_px))
     return replace(trajectory, observations=tuple(observations), problems=tuple(problems))
@@ -86,7 +85,7 @@ def picture_size_px(path: Path) -> tuple[int, int]:
         with Image.open(path, formats=PICTURE_FORMATS) as image:
             return image.size
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise MediaError(f"{path.name}: the picture cannot be read; save it again as PNG or JPEG") from error
+        raise MediaError("the picture cannot be read; save it again as PNG or JPEG", path.name) from error
 
 
 def _video_proxy(original: VideoInfo, folder: Path) -> VideoInfo:

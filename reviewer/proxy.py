@@ -31,6 +31,7 @@ from reviewer.media import (
     shown_picture,
     turn_of,
 )
+from reviewer.trajectory import Problem
 
 MAX_CANVAS_PX = 1920
 CARD_ONLY_CANVAS_PX = (1280, 720)
@@ -56,7 +57,7 @@ def make_proxy(info: VideoInfo, target: Path, progress: Callable[[float], None] 
         decoded = pictures(source, stream)
         first = next(decoded, None)
         if first is None:
-            raise MediaError(f"{info.path.name}: no picture of the video can be decoded; record or copy it again")
+            raise MediaError("no picture of the video can be decoded; record or copy it again", info.path.name)
         turn = turn_of(stream, first)
         time_base = _output_time_base(stream.time_base)
         encoder = _encoder(output, turn.shown_px, time_base, KEY_FRAME_EVERY, stream.average_rate)
@@ -76,21 +77,21 @@ def make_proxy(info: VideoInfo, target: Path, progress: Callable[[float], None] 
 
 def pictures_to_proxy(
     screenshots: Sequence[Path | None], target: Path, progress: Callable[[float], None] | None = None
-) -> tuple[VideoInfo, list[Placement], list[str]]:
+) -> tuple[VideoInfo, list[Placement], list[Problem]]:
     """Make a proxy that shows each screenshot for one second, so that observation i stands at second i.
 
-    Returns the proxy, where each screenshot lies as (x, y, width, height) fractions of the canvas, and a sentence for
+    Returns the proxy, where each screenshot lies as (x, y, width, height) fractions of the canvas, and a problem for
     each screenshot that cannot be read. The canvas has the most common size, at most 1920 px long; other pictures are
     fitted in centred. A missing or broken screenshot shows a plain card. Raises MediaError for an empty sequence and
     when nothing can be written.
     """
     if not screenshots:
-        raise MediaError(f"{target.name}: the run has no screenshots to show; import it with its pictures")
+        raise MediaError("the run has no screenshots to show; import it with its pictures", target.name)
     report = progress or _unreported
     canvas_px = _canvas_px([size for size in map(_size_px, screenshots) if size])
     card = _card(canvas_px)
     placements: list[Placement] = []
-    problems: list[str] = []
+    problems: list[Problem] = []
     with _written(target) as output:
         encoder = _encoder(output, canvas_px, Fraction(1), key_frame_every=1, rate=Fraction(1))
         for second, path in enumerate(screenshots):
@@ -99,7 +100,7 @@ def pictures_to_proxy(
                 try:
                     canvas, placement = _fitted(open_picture(path), canvas_px)
                 except MediaError as error:
-                    problems.append(str(error))
+                    problems.append(Problem(path.name, error.reason))
             placements.append(placement)
             output.mux(encoder.encode(_timed(_frame_of(canvas), second, Fraction(1))))
             report((second + 1) / len(screenshots))
@@ -118,7 +119,7 @@ def _written(target: Path) -> Iterator[Any]:
         os.replace(part, target)
     except (av.FFmpegError, OSError) as error:
         raise MediaError(
-            f"{target.name}: the playable copy cannot be written ({error.strerror}); check space and rights"
+            f"the playable copy cannot be written ({error.strerror}); check space and rights", target.name
         ) from error
     finally:
         with suppress(OSError):

@@ -45,10 +45,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Entries:
-    """The values of a file in order, and what was wrong with the rest."""
+    """The values of a file in order, what was wrong with the rest, and whether they are the items of one array."""
 
     values: tuple[Entry, ...]
     problems: tuple[Problem, ...] = ()
+    is_array: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,15 @@ def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a regular file. Raises JsonError naming the file and the fix."""
     try:
         if not path.is_file():
-            raise JsonError(f"{path}: not a file")
+            raise JsonError("not a file", path)
         size = path.stat().st_size
         if size > max_bytes:
-            raise JsonError(f"{path}: {size:,} bytes is over the limit of {max_bytes:,}: split the file")
+            raise JsonError(f"{size:,} bytes is over the limit of {max_bytes:,}: split the file", path)
         data = path.read_bytes()
     except OSError as error:
-        raise JsonError(f"{path}: can't be read ({error.strerror}): check its permissions") from None
+        raise JsonError(f"can't be read ({error.strerror}): check its permissions", path) from None
     if is_lfs_pointer(data):
-        raise JsonError(f"{path}: a Git LFS pointer, not the file itself: run `git lfs pull`")
+        raise JsonError("a Git LFS pointer, not the file itself: run `git lfs pull`", path)
     return data
 
 
@@ -170,7 +171,7 @@ def _items_of(text: str, file: str) -> Entries:
             break
         values.append(Entry(line, parsed.value))
         problems.extend(_repeated_problems(parsed, file, line))
-    return Entries(tuple(values), tuple(problems))
+    return Entries(tuple(values), tuple(problems), is_array=True)
 
 
 def _skip(text: str, position: int) -> int:

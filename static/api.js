@@ -1,5 +1,7 @@
 // Talking to the server. Relative to the page, so that a proxy's path prefix is kept.
 
+import { keep, kept } from "./store.js";
+
 const BASE = new URL("..", import.meta.url).href;
 
 /** An answer that was not 2xx. `status` is 0 when the server could not be reached; `body` is its JSON, if any. */
@@ -14,18 +16,22 @@ export class ApiError extends Error {
 export const url = (path) => new URL(path.replace(/^\/(review\/)?/, ""), BASE).href;
 
 const NAME_KEY = "reviewer.name";
+let name = null;
 
 /** The name that goes with every mark. Until someone gives theirs, a guest name kept in this browser. */
 export function reviewerName() {
-  let name = localStorage.getItem(NAME_KEY);
-  if (!name) {
-    name = `guest-${Math.random().toString(36).slice(2, 6)}`;
-    localStorage.setItem(NAME_KEY, name);
-  }
+  name ??= kept(NAME_KEY);
+  if (!name) setReviewerName(`guest-${Math.random().toString(36).slice(2, 6)}`);
   return name;
 }
 
-export const setReviewerName = (name) => localStorage.setItem(NAME_KEY, name);
+export function setReviewerName(chosen) {
+  name = chosen;
+  keep(NAME_KEY, chosen);
+}
+
+/** The path of a trajectory's routes. */
+export const runPath = (id) => `api/trajectories/${encodeURIComponent(id)}`;
 
 /** Fetch JSON; throws ApiError with the server's own words. */
 export async function call(path, { method = "GET", body, reviewer = reviewerName(), keepalive = false, signal } = {}) {

@@ -1,6 +1,6 @@
 // What lies over the page for a moment: toasts, dialogs, and the drawer with raw replies and the history.
 
-import { call, url } from "./api.js";
+import { call, runPath, url } from "./api.js";
 import { h } from "./dom.js";
 import { localTime, OUTCOMES, plural, timecode, zoneName } from "./format.js";
 
@@ -9,22 +9,22 @@ export class Toasts {
     this.root = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
   }
 
-  /** Tell something for a few seconds. `action`: {text, run}. */
-  show(text, { kind = "plain", action, stay_ms = 5000 } = {}) {
-    const toast = h("div", { class: `toast ${kind}` }, h("span", {}, text),
-      action && h("button", { on: { click: () => { toast.remove(); action.run(); } } }, action.text));
+  /** Tell something for a few seconds; the same words are not told twice at a time. */
+  show(text, { kind = "plain", stay_ms = 4000 } = {}) {
+    for (const other of this.root.children) if (other.textContent === text) other.remove();
+    const toast = h("div", { class: `toast ${kind}` }, text);
     this.root.append(toast);
     while (this.root.childElementCount > 4) this.root.firstChild.remove();
     setTimeout(() => toast.remove(), stay_ms);
   }
 }
 
-/** A modal dialog inside `host`. Resolves to the chosen button's value, or null when closed. */
+/** A question that has to be answered by one of its buttons, none of which has the focus: a habitual Enter answers nothing. */
 export function ask(host, { title, body, buttons }) {
   return new Promise((resolve) => {
     const done = (value) => { dialog.close(); dialog.remove(); resolve(value); };
-    const dialog = h("dialog", { class: "dialog", on: { cancel: (event) => { event.preventDefault(); done(null); } } },
-      h("h2", {}, title), body,
+    const dialog = h("dialog", { class: "dialog", on: { cancel: (event) => event.preventDefault() } },
+      h("h2", { tabindex: "-1", autofocus: true }, title), body,
       h("div", { class: "dialog-buttons" }, buttons.map(({ text, value, primary }) => h("button", { class: primary ? "primary" : "quiet", on: { click: () => done(value) } }, text))));
     host.append(dialog);
     dialog.showModal();
@@ -92,13 +92,18 @@ export const chipClass = (outcome) => ({ correct: "pos", incorrect: "neg", unsur
 
 /** The history of a trajectory: who, when, what from, what to, why. */
 export async function historyList(id) {
-  const { ops } = await call(`api/trajectories/${id}/history?limit=300`);
+  const { ops } = await call(`${runPath(id)}/history?limit=300`);
   if (!ops.length) return h("p", { class: "dim" }, "Nothing has been marked on this run yet.");
   return h("div", {}, h("p", { class: "dim" }, `Newest first. Times are local (${zoneName()}).`), h("ol", { class: "history" }, ops.map((op) => h("li", {},
     h("div", { class: "history-head" }, h("b", {}, op.reviewer), op.verified ? null : h("span", { class: "dim", title: "the name was typed, not logged in" }, " (unverified)"), h("time", { datetime: op.created_utc, class: "dim" }, localTime(op.created_utc))),
     op.changes.length ? op.changes.map(changeLine) : h("div", { class: "dim" }, op.type.replaceAll("_", " ")),
     op.type === "undo" && h("div", { class: "dim" }, "undo"),
     op.reason && h("div", { class: "history-why" }, op.reason)))));
+}
+
+/** A field and the value it is set to, in words. */
+export function settingLine({ field, to }) {
+  return h("div", { class: "change" }, h("span", {}, fieldName(field)), " ", h("ins", {}, valueText(field, to)));
 }
 
 /** One change as "field: from → to", in words. */

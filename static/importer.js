@@ -15,7 +15,7 @@ export class Importer {
   }
 
   build() {
-    this.task = h("textarea", { rows: "2", placeholder: "Only for a plain video or a folder of screenshots: what was the agent asked to do?", "aria-label": "task text" });
+    this.task = h("textarea", { rows: "2", placeholder: "What was the agent asked to do? Given to every run of this import; leave it empty where runs bring their own.", "aria-label": "task text" });
     const input = (props) => h("input", { type: "file", class: "hidden-input", multiple: true, ...props, on: { change: (event) => { this.add([...event.target.files].map((file) => ({ path: file.webkitRelativePath || file.name, file }))); event.target.value = ""; } } });
     this.fileInput = input({});
     this.folderInput = input({ webkitdirectory: true });
@@ -73,6 +73,7 @@ export class Importer {
       const { job_id: jobId } = await call(`api/uploads/${id}/import`, { method: "POST", body: { task: this.task.value.trim() || null } });
       await this.follow(jobId);
       this.files = [];
+      this.task.value = "";
     } catch (error) {
       this.progress.replaceChildren(h("span", { class: "neg-text" }, `Nothing was imported: ${error.message}. Your files are untouched; try again.`));
     } finally {

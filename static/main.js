@@ -1,7 +1,7 @@
 // The page: worklist, review and import on one screen, so that opening the next run is not a page load.
 
-import { call, reviewerName, setReviewerName } from "./api.js";
-import { ask, askText, changeLine, Toasts } from "./dialogs.js";
+import { call, reviewerName, runPath, setReviewerName } from "./api.js";
+import { ask, askText, settingLine, Toasts } from "./dialogs.js";
 import { h } from "./dom.js";
 import { plural, timecode } from "./format.js";
 import { Importer } from "./importer.js";
@@ -33,12 +33,14 @@ class App {
       baseRev: (id, reviewer) => this.revs.get(`${reviewer} ${id}`) ?? null,
       onAnswer: (entry, answer) => this.answered(entry, answer),
       onConflict: (entry, body) => this.conflict(entry, body),
+      onDropped: (entry) => this.dropped(entry),
       onRefused: (entry, error) => this.refused(entry, error),
+      onNotKept: () => this.toasts.show("This browser’s storage is full: marks are lost if the window closes before they are sent.", { kind: "bad" }),
       onState: () => this.showSaved(),
     });
     this.channel = new BroadcastChannel("reviewer.reviews");
     this.channel.onmessage = ({ data }) => this.otherWindow(data);
-    this.worklist = new Worklist({ open: (id) => this.open(id), showImport: () => this.show("import") });
+    this.worklist = new Worklist({ open: (id) => this.open(id), showImport: () => this.show("import"), onLoaded: () => this.showPlace() });
     this.importer = new Importer({ open: (id) => this.open(id), imported: () => this.worklist.load() });
     this.build();
     this.page = new ReviewPage({
@@ -48,6 +50,7 @@ class App {
       onOpen: (session) => this.opened(session),
       onFirstPicture: () => this.firstPicture(),
       onChange: (session) => this.reviewChanged(session),
+      onDraft: (isDraft) => { this.isDraft = isDraft; this.showSaved(); },
       onPlace: () => this.keepPlace(),
     });
     this.views = { worklist: this.worklist.root, review: this.page.root, import: this.importer.root };
@@ -65,10 +68,12 @@ class App {
     this.state = h("span", { class: "chip plain", hidden: true });
     this.who = h("button", { class: "chip plain who", title: "your name goes with every mark: click to change it", on: { click: () => this.changeName() } });
     this.body = h("div", { class: "body" });
-    this.sheet = h("dialog", { class: "dialog sheet", on: { click: (event) => { if (event.target === this.sheet) this.sheet.close(); }, keydown: (event) => { if (event.key === "?") { event.stopPropagation(); this.sheet.close(); } } } }, h("h2", {}, "Keys"), keySheet(), h("div", { class: "dialog-buttons" }, h("button", { class: "primary", on: { click: () => this.sheet.close() } }, "Close")));
+    this.sheet = h("dialog", { class: "dialog sheet", on: { click: (event) => { if (event.target === this.sheet) this.sheet.close(); }, keydown: (event) => { if (event.key === "?") { event.stopPropagation(); this.sheet.close(); } } } }, h("h2", { tabindex: "-1", autofocus: true }, "Keys"), keySheet(), h("div", { class: "dialog-buttons" }, h("button", { class: "primary", on: { click: () => this.sheet.close() } }, "Close")));
     this.root = h("div", { class: "app" },
       h("header", { class: "top" }, h("b", { class: "brand" }, "Trajectory Reviewer"), this.nav, this.task, this.state, this.place, this.saved, this.who, h("button", { class: "quiet round", "aria-label": "keys", on: { click: () => this.toggleSheet() } }, "?")),
       this.body, this.toasts.root, this.sheet);
+    this.root.addEventListener("click", leaveButton);
+    this.task.addEventListener("click", () => this.task.classList.toggle("whole"));
     this.followTheme();
   }
 
@@ -113,7 +118,10 @@ class App {
     const open = view === "review";
     this.task.hidden = this.place.hidden = !open;
     this.state.hidden = !open || !this.state.textContent;
-    if (!open) this.page.stage.pause();
+    if (!open) {
+      this.page.stage.pause();
+      this.page.keepNote();
+    }
     if (push && !open) history.pushState(null, "", view === "worklist" ? this.address({}) : this.address({ view }));
     if (open) this.keepPlace();
     if (view === "worklist" && this.worklist.total !== null) this.worklist.load({ quiet: true, order: false });
@@ -155,7 +163,7 @@ class App {
     this.placeTimer = setTimeout(() => {
       const { session, step, stage } = this.page;
       if (this.view !== "review" || !session) return;
-      history.replaceState(null, "", this.address({ id: session.id, ...(step === null ? {} : { step: step + 1 }), t: stage.at_s.toFixed(3) }));
+      history.replaceState(null, "", this.address({ id: session.id, ...(step === null ? {} : { step: step + 1 }), t: urlTime(stage.at_s) }));
     }, 200);
   }
 
@@ -173,7 +181,7 @@ class App {
   }
 
   fetchDetail(id, reviewer) {
-    return call(`api/trajectories/${id}`, { reviewer });
+    return call(runPath(id), { reviewer });
   }
 
   /** Have the next run's data and the head of its video before they are asked for. */
@@ -218,8 +226,9 @@ class App {
   showSaved() {
     const waiting = this.outbox.pending().length;
     this.root.dataset.unsaved = waiting;
-    this.saved.className = `saved ${!waiting ? "yes" : this.outbox.isOffline ? "offline" : "busy"}`;
-    this.saved.textContent = !waiting ? "✓ saved" : this.outbox.isOffline ? `offline · ${waiting} kept here` : "saving…";
+    const state = this.outbox.isOffline && waiting ? "offline" : waiting || this.isDraft ? "busy" : "yes";
+    this.saved.className = `saved ${state}`;
+    this.saved.textContent = { offline: `offline · ${waiting} kept here`, busy: waiting ? "saving…" : "note not sent yet", yes: "✓ saved" }[state];
     this.saved.title = this.outbox.isOffline ? "The server can’t be reached. Your marks are kept in this browser and sent as soon as it answers; click to try now." : "";
   }
 
@@ -256,16 +265,30 @@ class App {
     const theirs = body.ops_since.flatMap((op) => op.changes);
     const clash = mine.filter((change) => theirs.some((other) => other.field === change.field));
     if (!clash.length) return true;
+    const task = await this.taskOf(entry);
     const choice = await ask(this.root, {
       title: "Changed in two places",
-      body: h("div", { class: "clash" }, h("p", {}, "This run was also changed in another window or on another machine under your name."),
-        h("h3", {}, "There"), theirs.filter((other) => clash.some((change) => change.field === other.field)).map(changeLine),
-        h("h3", {}, "Here"), clash.map(changeLine)),
+      body: h("div", { class: "clash" }, h("p", {}, "This run was also changed in another window or on another machine under your name:"), h("p", { class: "clash-task" }, task),
+        h("h3", {}, "There"), theirs.filter((other) => clash.some((change) => change.field === other.field)).map(settingLine),
+        h("h3", {}, "Here"), clash.map(settingLine)),
       buttons: [{ text: "Keep what is there", value: "theirs" }, { text: "Set mine", value: "mine", primary: true }],
     });
-    if (choice === "mine") return true;
-    if (open) this.page.session.forget(entry.op.op_id);
-    return false;
+    return choice === "mine";
+  }
+
+  async taskOf({ trajectory_id: id, reviewer }) {
+    if (this.page.session?.id === id) return this.page.session.detail.trajectory.task;
+    return (await this.fetchDetail(id, reviewer).catch(() => null))?.trajectory.task ?? id;
+  }
+
+  /** A mark was given up for what is stored. A submit that waited behind it no longer means what it meant: it goes too. */
+  dropped(entry) {
+    const submit = this.outbox.pending(entry.trajectory_id).find((other) => other.op.type === "submit" && other.reviewer === entry.reviewer);
+    if (submit) {
+      this.outbox.drop(submit);
+      this.toasts.show("That run is not submitted: look at it again.", { kind: "bad", stay_ms: 9000 });
+    }
+    if (this.isOpen(entry)) for (const gone of [entry, submit]) if (gone) this.page.session.forget(gone.op.op_id);
   }
 
   refused(entry, error) {
@@ -317,3 +340,10 @@ class App {
   }
 }
 
+/** After a click with the mouse a button does not keep the keys to itself. */
+function leaveButton(event) {
+  if (event.detail > 0) event.composedPath()[0].closest?.("button")?.blur();
+}
+
+/** Seconds for an address: rounded up, so that reading it back is never in the picture before. */
+const urlTime = (seconds) => (Math.ceil(seconds * 1000 - 1e-6) / 1000).toFixed(3);

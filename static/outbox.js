@@ -2,10 +2,13 @@
 // killed browser or a server that is away loses nothing; the server answers a repeated op_id with its first answer, so
 // sending twice is harmless, also from two windows.
 
-import { ApiError, call } from "./api.js";
+import { ApiError, call, runPath } from "./api.js";
+import { keep, keptUnder } from "./store.js";
 
 const PREFIX = "reviewer.op.";
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
+// The app's own refusals. Anything else may come from what stands between, and is tried again.
+const FINAL = [400, 404, 413, 415, 422];
 
 let counter = 0;
 
@@ -17,11 +20,11 @@ export function newOpId() {
 }
 
 export class Outbox {
-  /** `hooks`: `baseRev(trajectoryId, reviewer)`, `onAnswer(entry, answer)`, `onConflict(entry, body)` → new base_rev or null to drop,
-   * `onRefused(entry, error)`, `onState()`. */
+  /** `hooks`: `baseRev(trajectoryId, reviewer)`, `onAnswer(entry, answer)`, `onConflict(entry, body)` → whether to send it again,
+   * `onDropped(entry)`, `onRefused(entry, error)`, `onNotKept()`, `onState()`. */
   constructor(hooks) {
     this.hooks = hooks;
-    this.entries = readStored();
+    this.entries = keptUnder(PREFIX).sort((a, b) => (a.op.op_id < b.op.op_id ? -1 : 1));
     this.sending = null;
     this.failures = 0;
     this.timer = null;
@@ -38,18 +41,18 @@ export class Outbox {
     return this.failures > 0;
   }
 
-  /** Keep the op, then send it. The entry is stored before this returns. */
+  /** Keep the op, then send it. The entry is stored before this returns, where the browser lets us. */
   push(trajectoryId, reviewer, op) {
     const entry = { trajectory_id: trajectoryId, reviewer, op };
-    localStorage.setItem(PREFIX + op.op_id, JSON.stringify(entry));
     this.entries.push(entry);
+    if (!keep(PREFIX + op.op_id, entry)) this.hooks.onNotKept();
     this.hooks.onState();
     this.pump();
     return entry;
   }
 
   drop(entry) {
-    localStorage.removeItem(PREFIX + entry.op.op_id);
+    keep(PREFIX + entry.op.op_id, null);
     this.entries = this.entries.filter((other) => other !== entry);
     this.hooks.onState();
   }
@@ -74,17 +77,19 @@ export class Outbox {
 
   async send(entry, keepalive = false) {
     const base = (await this.hooks.baseRev(entry.trajectory_id, entry.reviewer)) ?? entry.op.base_rev;
-    return call(`api/trajectories/${entry.trajectory_id}/ops`, { method: "POST", reviewer: entry.reviewer, body: { ...entry.op, base_rev: base }, keepalive });
+    return call(`${runPath(entry.trajectory_id)}/ops`, { method: "POST", reviewer: entry.reviewer, body: { ...entry.op, base_rev: base }, keepalive });
   }
 
   async failed(entry, error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.status === 409) {
       this.failures = 0;
-      if (!(await this.hooks.onConflict(entry, error.body))) this.drop(entry);
+      if (await this.hooks.onConflict(entry, error.body)) return;
+      this.drop(entry);
+      this.hooks.onDropped(entry);
       return;
     }
-    if (error.status === 0 || error.status >= 500 || error.status === 429) {
+    if (!FINAL.includes(error.status) || !error.body?.detail) {
       const wait = RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)];
       this.failures += 1;
       this.timer = setTimeout(() => this.pump(), wait);
@@ -101,18 +106,4 @@ export class Outbox {
     const waiting = this.entries.slice(0, 8);
     if (waiting.length) this.send(waiting[0], true).catch(() => {});
   }
-}
-
-function readStored() {
-  const entries = [];
-  for (let index = 0; index < localStorage.length; index += 1) {
-    const key = localStorage.key(index);
-    if (!key.startsWith(PREFIX)) continue;
-    try {
-      entries.push(JSON.parse(localStorage.getItem(key)));
-    } catch {
-      localStorage.removeItem(key);
-    }
-  }
-  return entries.sort((a, b) => (a.op.op_id < b.op.op_id ? -1 : 1));
 }

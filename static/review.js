@@ -68,7 +68,7 @@ const EFFECTS = {
   submit: (state) => withFields(state, { status: "submitted" }),
   reopen: (state) => withFields(state, { status: "in_progress" }),
   accept: (state, op, known) => {
-    const fields = acceptedFields(known.judgements?.find((judgement) => judgement.id === op.judgement_id));
+    const fields = acceptedFields(known.judgements?.find((judgement) => judgement.id === op.judgement_id), state);
     return ownLabel(withFields(state, fields), Object.keys(fields));
   },
   undo: (state, op, known) => withFields(state, Object.fromEntries((known.changesOf?.(op.undoes) ?? []).map(({ field, from }) => [field, from]))),
@@ -84,11 +84,13 @@ function setFirstError(before, op) {
   return withFields(state, { first_error: { ...placed, replaced: state[field] ?? null }, [field]: { label: "-", reason: placed.reason } });
 }
 
-function acceptedFields(judgement) {
+function acceptedFields(judgement, state) {
   const fields = {};
   if (judgement?.outcome) fields.outcome = judgement.outcome;
   (judgement?.spans ?? []).forEach((span, k) => { fields[`spans/${judgement.id}.${k}`] = { start_s: span.start_s, end_s: span.end_s, reason: span.reason ?? "" }; });
   for (const item of judgement?.step_labels ?? []) fields[`step_labels/${item.step_index}`] = { label: item.label, reason: item.reason ?? "" };
+  const wrong = (judgement?.step_labels ?? []).filter((item) => item.label === "-").sort((a, b) => a.step_index - b.step_index)[0];
+  if (wrong && !state.first_error) fields.first_error = { step_index: wrong.step_index, reason: wrong.reason ?? "" };
   return fields;
 }
 

@@ -1,6 +1,6 @@
 // The review screen: wires the stage, the lanes, the step list and the marks of one open trajectory.
 
-import { ApiError, call, reviewerName } from "./api.js";
+import { ApiError, call, reviewerName, runPath } from "./api.js";
 import { Blink, placement } from "./blink.js";
 import { askText, chipClass, Drawer, historyList, rawReplies } from "./dialogs.js";
 import { h } from "./dom.js";
@@ -10,6 +10,7 @@ import { drawStep, stepCaption } from "./overlay.js";
 import { Session } from "./session.js";
 import { Stage } from "./stage.js";
 import { judgeLabelsByStep, StepList } from "./steplist.js";
+import { keep, kept } from "./store.js";
 import { judgeLanes, Timeline } from "./timeline.js";
 
 const KEY_SNAP_S = 0.25;
@@ -76,7 +77,6 @@ export class ReviewPage {
         h("section", { class: "out note-box" }, h("label", { class: "dim" }, "Note ", badge("note")), this.note)),
       h("footer", {}, this.hints, h("span", { class: "grow" }), this.submit),
       this.drawer.root);
-    this.root.addEventListener("mousedown", (event) => { if (event.target.closest?.("button, [role='option']")) event.preventDefault(); });
   }
 
   // ---- opening
@@ -91,12 +91,12 @@ export class ReviewPage {
     withPixels(detail);
     this.session = new Session(detail, this.app.outbox, reviewer);
     this.session.addEventListener("change", () => this.render());
+    this.timeline.open(detail);
     this.stickyStep = place.step ?? null;
     this.stage.open(detail.media, detail.alignment?.idle, this.timeOf(place));
-    this.timeline.open(detail, this.stage.clock);
     this.steps.open(detail, judgeLabelsByStep(judgeLanes(detail.judgements)));
-    this.pending = readPending(reviewer, id);
-    this.note.value = readDraft(reviewer, id) ?? this.session.review.notes.run ?? "";
+    this.pending = kept(pendingKey(this.session));
+    this.note.value = this.draft ?? this.session.review.notes.run ?? "";
     this.showVerdicts();
     this.showProblems();
     this.total.textContent = timecode(this.timeline.duration_s);
@@ -105,6 +105,7 @@ export class ReviewPage {
     this.render();
     this.showControls();
     this.app.onOpen(this.session);
+    this.keepNote();
   }
 
   /** Seconds of the video that a place {step, at_s} means. */
@@ -116,7 +117,7 @@ export class ReviewPage {
   goTo(place) {
     this.stage.pause();
     this.stickyStep = place.step ?? null;
-    this.stage.seekTo(this.timeOf(place));
+    this.stage.seekToMoment(this.timeOf(place));
   }
 
   leave() {
@@ -134,7 +135,7 @@ export class ReviewPage {
     this.app.onFirstPicture();
     if (!session) return;
     try {
-      const { ops } = await call(`api/trajectories/${session.id}/history?limit=300&reviewer=${encodeURIComponent(session.reviewer)}`);
+      const { ops } = await call(`${runPath(session.id)}/history?limit=300&reviewer=${encodeURIComponent(session.reviewer)}`);
       session.adoptHistory(ops);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -152,7 +153,7 @@ export class ReviewPage {
       button.classList.toggle("on", button.dataset.value === review.outcome);
       button.setAttribute("aria-pressed", button.dataset.value === review.outcome);
     }
-    if (this.note.getRootNode().activeElement !== this.note && readDraft(this.session.reviewer, this.session.id) === null) this.note.value = review.notes.run ?? "";
+    if (this.draft === null) this.note.value = review.notes.run ?? "";
     this.submit.textContent = review.status === "submitted" ? "Submitted · next ↵" : "Submit and next ↵";
     this.root.classList.toggle("submitted", review.status === "submitted");
     this.app.onChange(this.session);
@@ -187,9 +188,10 @@ export class ReviewPage {
     const at_s = this.stage.at_s;
     this.now.textContent = timecode(at_s);
     this.frame.textContent = `frame ${this.stage.at}`;
+    this.frame.title = `picture ${this.stage.at + 1} of ${this.stage.clock.count}, shown from ${timecode(this.stage.picture_s)}`;
     const { dataset } = this.root;
     dataset.frame = this.stage.at;
-    dataset.shown = this.stage.shown;
+    dataset.settled = this.stage.isSettled;
     dataset.atS = at_s;
     this.timeline.moveHead(at_s);
     const step = this.currentStep(at_s);
@@ -225,7 +227,7 @@ export class ReviewPage {
     screen.querySelectorAll(":scope > .overlay, :scope > .tags").forEach((element) => element.remove());
     if (step && near && !this.blink.isOn) screen.append(drawStep(step, screen.clientWidth, screen.clientHeight, placement(detail, this.step)));
     this.stage.root.querySelector(".stage-tags")?.remove();
-    if (detail.media) this.stage.root.append(h("div", { class: "stage-tags" }, stepCaption(step, this.step)));
+    if (detail.media && detail.trajectory.steps.length) this.stage.root.append(h("div", { class: "stage-tags" }, stepCaption(step, this.step)));
   }
 
   // ---- moving
@@ -236,7 +238,7 @@ export class ReviewPage {
     const bounded = Math.min(times.length - 1, Math.max(0, index));
     this.stage.pause();
     this.stickyStep = bounded;
-    this.stage.seekTo(times[bounded]);
+    this.stage.seekToMoment(times[bounded]);
   }
 
   moveStep(direction) {
@@ -276,6 +278,7 @@ export class ReviewPage {
 
   undo() {
     if (!this.session) return;
+    if (this.fixing && this.session.detail.alignment.corrections?.length) return this.correctTimes({ take_back: true });
     const changes = this.session.undo();
     if (!changes) this.app.toasts.show("Nothing to undo on this run.");
   }
@@ -306,9 +309,8 @@ export class ReviewPage {
   /** Set one edge at the playhead: of the selected span, else of an open one, which is kept until its other edge comes. */
   setEdge(side, free) {
     if (!this.session) return;
-    const playing = this.stage.isPlaying;
     const at_s = this.edgeTime(free);
-    if (!playing) this.stage.seekTo(at_s);
+    if (!this.stage.isPlaying) this.stage.seekToMoment(at_s);
     const span = this.selectedSpan;
     if (span) return this.moveEdge(span, side, at_s);
     const pending = { ...this.pending, [side]: at_s };
@@ -318,12 +320,11 @@ export class ReviewPage {
     return this.setSpan(null, start_s, end_s, null);
   }
 
+  /** Where an edge set now comes to lie: at a step close by, unless `free`, else where the shown picture begins. */
   edgeTime(free) {
-    const { clock } = this.stage;
-    const at_s = this.stage.at_s;
-    if (free) return at_s;
-    const near = this.timeline.stepTimes.map((time_s) => clock.snap(time_s)).filter((time_s) => Math.abs(time_s - at_s) <= KEY_SNAP_S);
-    return near.length ? near.reduce((a, b) => (Math.abs(a - at_s) <= Math.abs(b - at_s) ? a : b)) : at_s;
+    const { at_s, picture_s } = this.stage;
+    const near = free ? [] : this.timeline.stepTimes.filter((time_s) => Math.abs(time_s - at_s) <= KEY_SNAP_S);
+    return near.length ? near.reduce((a, b) => (Math.abs(a - at_s) <= Math.abs(b - at_s) ? a : b)) : picture_s;
   }
 
   moveEdge(span, side, at_s) {
@@ -337,7 +338,8 @@ export class ReviewPage {
     const [start_s, end_s] = [Math.min(a, b), Math.max(a, b)];
     if (end_s > start_s) return [start_s, end_s];
     const index = clock.indexAt(start_s);
-    return index + 1 < clock.count ? [start_s, clock.timeOf(index + 1)] : [clock.timeOf(index - 1), start_s];
+    if (index + 1 < clock.count) return [start_s, clock.timeOf(index + 1)];
+    return index > 0 ? [clock.timeOf(index - 1), start_s] : [0, clock.duration_s];
   }
 
   setSpan(spanId, start_s, end_s, movedEdge_s) {
@@ -347,14 +349,14 @@ export class ReviewPage {
     this.mark({ type: "put_span", span_id: id, start_s, end_s, reason });
     clearTimeout(this.replayTimer);
     if (movedEdge_s !== null && !this.stage.isPlaying) {
-      this.stage.seekTo(movedEdge_s);
+      this.stage.seekToMoment(movedEdge_s);
       this.replayTimer = setTimeout(() => this.stage.replayAround(movedEdge_s), REPLAY_DELAY_MS);
     }
   }
 
   setPending(pending) {
     this.pending = pending;
-    writePending(this.session.reviewer, this.session.id, pending);
+    keep(pendingKey(this.session), pending);
     this.render();
   }
 
@@ -396,15 +398,23 @@ export class ReviewPage {
 
   // ---- note
 
-  draftNote() {
-    writeDraft(this.session.reviewer, this.session.id, this.note.value);
+  /** What was typed into the note and is not an op yet; null when nothing was. */
+  get draft() {
+    return this.session ? kept(draftKey(this.session)) : null;
   }
 
+  draftNote() {
+    keep(draftKey(this.session), this.note.value);
+    this.app.onDraft(true);
+  }
+
+  /** Make an op of what was typed, if anything was. */
   keepNote() {
-    if (!this.session) return;
-    const text = this.note.value;
+    const text = this.draft;
+    if (text === null) return;
+    keep(draftKey(this.session), null);
+    this.app.onDraft(false);
     if (text !== (this.session.review.notes.run ?? "")) this.mark({ type: "set_note", step_index: null, text });
-    writeDraft(this.session.reviewer, this.session.id, null);
   }
 
   noteKey(event) {
@@ -468,23 +478,25 @@ export class ReviewPage {
     if (!on || !this.session) return;
     this.stickyStep = this.step ?? 0;
     const { alignment } = this.session.detail;
-    this.fixBar.replaceChildren(h("b", {}, "Correcting step times. "), `Drag a step on the lane, or stand where it begins and press `, badge("pinStep"), ` (this step) or `, badge("shiftSteps"), ` (all steps). Version ${alignment.version} by ${alignment.author}. `,
-      alignment.corrections?.length > 0 && h("button", { class: "quiet", on: { click: () => this.correctTimes({ take_back: true }) } }, "take back the last correction"), " ",
-      h("button", { class: "quiet", on: { click: () => this.setFixing(false) } }, "done"));
+    this.fixBar.replaceChildren(h("span", {}, h("b", {}, "Correcting step times. "), `Drag a step on the lane, or stand where it begins and press `, badge("pinStep"), ` (this step) or `, badge("shiftSteps"), ` (all steps). Version ${alignment.version} by ${alignment.author}. `,
+      alignment.corrections?.length > 0 && h("button", { class: "quiet", on: { click: () => this.correctTimes({ take_back: true }) } }, ["take back the last correction ", badge("undo")]), " ",
+      h("button", { class: "quiet", on: { click: () => this.setFixing(false) } }, "done")));
     this.render();
   }
 
   pinStep(all) {
     if (!this.fixing || this.stickyStep === null) return this.app.toasts.show("Press t first to correct the times of steps.");
     const at_s = this.stage.at_s;
-    if (all) return this.correctTimes({ pins: [], shift_s: at_s - this.timeline.stepTimes[this.stickyStep] });
+    const shift_s = at_s - this.timeline.stepTimes[this.stickyStep];
+    if (Math.abs(shift_s) < 1e-6) return this.app.toasts.show("Step by pictures to where the action begins, then press p.");
+    if (all) return this.correctTimes({ pins: [], shift_s });
     return this.correctTimes({ pins: [{ step_index: this.stickyStep, at_s }], shift_s: 0 });
   }
 
   async correctTimes(correction) {
     const { session } = this;
     try {
-      const alignment = await call(`api/trajectories/${session.id}/alignment`, { method: "POST", body: { base_version: session.detail.alignment.version, pins: [], shift_s: 0, ...correction } });
+      const alignment = await call(`${runPath(session.id)}/alignment`, { method: "POST", body: { base_version: session.detail.alignment.version, pins: [], shift_s: 0, ...correction } });
       if (session !== this.session) return;
       session.detail.alignment = alignment;
       if (this.fixing) this.setFixing(true);
@@ -517,25 +529,5 @@ function withPixels(detail) {
   }
 }
 
-const pendingKey = (reviewer, id) => `reviewer.pending.${reviewer}.${id}`;
-const draftKey = (reviewer, id) => `reviewer.note.${reviewer}.${id}`;
-
-function readPending(reviewer, id) {
-  try {
-    return JSON.parse(localStorage.getItem(pendingKey(reviewer, id)));
-  } catch {
-    return null;
-  }
-}
-
-function writePending(reviewer, id, pending) {
-  if (pending) localStorage.setItem(pendingKey(reviewer, id), JSON.stringify(pending));
-  else localStorage.removeItem(pendingKey(reviewer, id));
-}
-
-const readDraft = (reviewer, id) => localStorage.getItem(draftKey(reviewer, id));
-
-function writeDraft(reviewer, id, text) {
-  if (text === null) localStorage.removeItem(draftKey(reviewer, id));
-  else localStorage.setItem(draftKey(reviewer, id), text);
-}
+const pendingKey = ({ reviewer, id }) => `reviewer.pending.${reviewer}.${id}`;
+const draftKey = ({ reviewer, id }) => `reviewer.note.${reviewer}.${id}`;

@@ -3,6 +3,7 @@
 import { url } from "./api.js";
 import { Clock } from "./clock.js";
 import { clamp, h } from "./dom.js";
+import { keep, kept } from "./store.js";
 
 const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4, 8];
 const REPLAY_S = 1;
@@ -18,19 +19,26 @@ export class Stage extends EventTarget {
     this.ready = new Map();
     this.clock = new Clock({});
     this.at = 0;
+    this.cursor_s = 0;
     this.shown = -1;
+    this.hasShown = false;
     this.target = null;
     this.seeking = false;
     this.speed = 1;
-    this.skipIdle = localStorage.getItem("reviewer.skip-idle") !== "off";
+    this.skipIdle = kept("reviewer.skip-idle") !== false;
     this.idle = [];
     this.replayEnd = null;
     this.loop = null;
     new ResizeObserver(() => this.fit()).observe(this.root);
   }
 
-  /** Seconds of the picture the person is at. */
+  /** Seconds of the video at which the person is: where the shown picture begins, or a moment of a step within it. */
   get at_s() {
+    return this.cursor_s;
+  }
+
+  /** Where the picture that the person is at begins. */
+  get picture_s() {
     return this.clock.timeOf(this.at);
   }
 
@@ -54,17 +62,18 @@ export class Stage extends EventTarget {
     this.media = media;
     this.idle = idle ?? [];
     this.message.hidden = true;
+    this.clock = new Clock(media ?? {});
     if (!media) {
       this.tell("This trajectory has no pictures that can be shown. The problems listed beside it say why.");
       return;
     }
-    this.clock = new Clock(media);
     this.video = this.ready.get(media.media_id) ?? makeVideo(url(media.url));
     this.ready.delete(media.media_id);
     this.listen(this.video);
     this.screen.prepend(this.video);
     this.fit();
-    this.seek(this.clock.indexAt(at_s), { force: true });
+    this.seeking = false;
+    this.seek(this.clock.indexAt(at_s), at_s);
   }
 
   close() {
@@ -73,7 +82,7 @@ export class Stage extends EventTarget {
     unload(this.video);
     this.video.remove();
     this.video = null;
-    Object.assign(this, { target: null, seeking: false, shown: -1, at: 0, replayEnd: null, loop: null });
+    Object.assign(this, { target: null, seeking: false, shown: -1, hasShown: false, at: 0, cursor_s: 0, replayEnd: null, loop: null });
   }
 
   tell(text) {
@@ -100,10 +109,11 @@ export class Stage extends EventTarget {
   }
 
   presented(mediaTime) {
-    const first = this.shown < 0;
+    const first = !this.hasShown;
+    this.hasShown = true;
     this.shown = this.clock.indexAt(mediaTime);
     if (this.isPlaying) {
-      this.at = this.shown;
+      this.stand(this.shown);
       this.whilePlaying(mediaTime);
     }
     this.emit("frame");
@@ -112,9 +122,9 @@ export class Stage extends EventTarget {
 
   whilePlaying(now_s) {
     if (this.replayEnd !== null && now_s >= this.replayEnd.until_s) {
-      const { back } = this.replayEnd;
+      const { back_s } = this.replayEnd;
       this.pause();
-      this.seek(back);
+      this.seekToMoment(back_s);
     } else if (this.loop && (now_s >= this.loop.end_s || now_s < this.loop.start_s - 0.5)) {
       this.seekWhilePlaying(this.loop.start_s);
     } else if (this.skipIdle && !this.loop && this.replayEnd === null) {
@@ -127,18 +137,29 @@ export class Stage extends EventTarget {
     this.video.currentTime = this.clock.aim(this.clock.indexAt(at_s));
   }
 
-  /** Go to a picture. While one seek runs only the newest target is remembered. */
-  seek(index, { force = false } = {}) {
-    if (!this.video) return;
+  /** Be at a picture, or at a moment of its time. */
+  stand(index, at_s = null) {
     this.at = clamp(index, 0, this.clock.count - 1);
+    this.cursor_s = at_s !== null && this.clock.indexAt(at_s) === this.at ? Math.max(0, at_s) : this.picture_s;
+  }
+
+  /** Go to a picture, or to a moment of its time. While one seek runs only the newest target is remembered. */
+  seek(index, at_s = null) {
+    if (!this.video) return;
+    this.stand(index, at_s);
     this.target = this.at;
-    if (force) this.seeking = false;
     this.emit("frame");
     this.pump();
   }
 
+  /** Go to the picture shown at a time. */
   seekTo(at_s) {
     this.seek(this.clock.indexAt(at_s));
+  }
+
+  /** Go to a moment itself, such as a step's, which may lie within the time of a picture. */
+  seekToMoment(at_s) {
+    this.seek(this.clock.indexAt(at_s), at_s);
   }
 
   pump() {
@@ -153,6 +174,13 @@ export class Stage extends EventTarget {
   seekDone() {
     this.seeking = false;
     this.pump();
+    if (!this.seeking) this.shown = this.clock.indexAt(this.video.currentTime);
+    this.emit("frame");
+  }
+
+  /** Whether the picture that the person is at is the one on the screen. */
+  get isSettled() {
+    return !this.seeking && this.shown === this.at;
   }
 
   /** Step by pictures from where the person is, not from what the decoder has shown so far. */
@@ -172,7 +200,7 @@ export class Stage extends EventTarget {
     this.replayEnd = null;
     if (this.isPlaying) {
       this.video.pause();
-      this.at = Math.max(0, this.shown);
+      this.stand(Math.max(0, this.shown));
     }
   }
 
@@ -183,10 +211,9 @@ export class Stage extends EventTarget {
 
   /** Play one second around an edge that was just moved, then stand on the edge again. */
   replayAround(edge_s) {
-    const back = this.clock.indexAt(edge_s);
     this.pause();
     this.seek(this.clock.indexAt(Math.max(0, edge_s - REPLAY_S / 2)));
-    this.replayEnd = { until_s: Math.min(edge_s + REPLAY_S / 2, this.clock.timeOf(this.clock.count - 1) - 1e-3), back };
+    this.replayEnd = { until_s: Math.min(edge_s + REPLAY_S / 2, this.clock.timeOf(this.clock.count - 1) - 1e-3), back_s: edge_s };
     this.video.playbackRate = 1;
     this.video.play().catch(() => {});
   }
@@ -209,7 +236,7 @@ export class Stage extends EventTarget {
 
   toggleSkipIdle() {
     this.skipIdle = !this.skipIdle;
-    localStorage.setItem("reviewer.skip-idle", this.skipIdle ? "on" : "off");
+    keep("reviewer.skip-idle", this.skipIdle);
     this.emit("state");
   }
 

@@ -34,6 +34,7 @@ export class StepList {
       h("div", { class: "act" },
         h("div", { class: "act-line" }, h("b", {}, verb), " ", h("span", { class: "act-detail", title: detail }, detail), isWeak && h("span", { class: "weak-mark", title: "The picture did not change here, so this step’s time is an estimate" }, "≈")),
         step.thought && h("div", { class: "thought" }, step.thought),
+        judged.filter((item) => item.reason).map((item) => h("div", { class: "judge-why" }, `${item.judge}: ${item.reason}`)),
         h("div", { class: "why" })),
       h("div", { class: "lab" }, h("span", { class: "chip plain after", hidden: true }, "after error"), plus, minus));
   }

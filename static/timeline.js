@@ -1,5 +1,6 @@
 // The lanes under the video: steps, idle, one lane per judge, and the person's own spans, all on one time axis.
 
+import { Clock } from "./clock.js";
 import { clamp, h } from "./dom.js";
 import { timecode } from "./format.js";
 import { stepState } from "./review.js";
@@ -9,7 +10,7 @@ const DRAG_PX = 4;
 
 export class Timeline {
   /** `on`: seek(at_s), seekStep(index), select(span_id|null), setSpan(span_id|null, start_s, end_s, movedEdge_s), pin(step_index, at_s),
-   * editReason(span_id). `clock` and the rest come with `open`. */
+   * editReason(span_id). */
   constructor(on) {
     this.on = on;
     this.head = h("div", { class: "head" });
@@ -29,10 +30,10 @@ export class Timeline {
     this.scroller.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
-  open(detail, clock) {
+  open(detail) {
     this.detail = detail;
-    this.clock = clock;
-    this.duration_s = Math.max(clock.duration_s || 0, clock.timeOf(clock.count - 1), 1e-3);
+    this.clock = new Clock(detail.media ?? {});
+    this.duration_s = Math.max(this.clock.duration_s, this.clock.timeOf(this.clock.count - 1), 1e-3);
     this.setZoom(1);
     this.cancelDrag();
   }
@@ -86,14 +87,14 @@ export class Timeline {
       const time = weak[index] ? `about ${timecode(at_s, 1)} (an estimate: the picture shows no change)` : timecode(at_s);
       return h("i", { class: ["tick", index === this.step && "cur", weak[index] && "weak"].filter(Boolean).join(" "), data: { step: index }, title: `step ${index + 1} · ${time}`, style: { left: this.left(this.fixDrag?.index === index ? this.fixDrag.at_s : at_s) } });
     });
-    return this.lane("steps", "when each action began", this.fixing ? "steps fixing" : "steps", [...this.idleParts(), ...ticks]);
+    return this.lane("steps", "when each action began", this.fixing ? "step-ticks fixing" : "step-ticks", [...this.idleParts(), ...ticks]);
   }
 
   judgeLane(judgement) {
     const spans = (judgement.spans ?? []).map((span) => h("div", {
       class: "span judge", data: { seek: span.start_s }, title: `${judgement.judge}: ${span.reason || "deviates"} · ${timecode(span.start_s, 1)}–${timecode(span.end_s, 1)}`,
       style: { left: this.left(span.start_s), width: this.width(span) },
-    }, span.reason || "deviates"));
+    }, judgement.step_labels?.length ? "" : span.reason || "deviates"));
     const labels = (judgement.step_labels ?? []).filter((item) => this.stepTimes[item.step_index] !== undefined).map((item) => h("i", {
       class: `mark ${item.label === "-" ? "minus" : "plus"}`, data: { step: item.step_index }, title: `step ${item.step_index + 1}: ${item.reason || item.label}`,
       style: { left: this.left(this.stepTimes[item.step_index]) },
@@ -147,7 +148,7 @@ export class Timeline {
   }
 
   neighbourStep(at_s, direction) {
-    const edges = [0, ...this.stepTimes.map((time_s) => this.clock.snap(time_s)), this.clock.timeOf(this.clock.count - 1)];
+    const edges = [0, ...this.stepTimes, this.clock.timeOf(this.clock.count - 1)];
     const ahead = edges.filter((edge) => (direction > 0 ? edge > at_s + 1e-6 : edge < at_s - 1e-6));
     if (!ahead.length) return at_s;
     return direction > 0 ? Math.min(...ahead) : Math.max(...ahead);
@@ -192,14 +193,14 @@ export class Timeline {
     return clamp((clientX - track.left) / track.width, 0, 1) * this.duration_s;
   }
 
-  /** The picture time nearest to the pointer; a step within a few px wins unless Alt is held. */
+  /** The time of the picture under the pointer; a step within a few px wins unless Alt is held. */
   edgeAt(event) {
     const raw = this.timeAt(event.clientX);
     if (!event.altKey) {
       const track = this.lanes.querySelector(".track").getBoundingClientRect();
       const reach_s = (SNAP_PX / track.width) * this.duration_s;
       const near = this.stepTimes.filter((time_s) => Math.abs(time_s - raw) <= reach_s);
-      if (near.length) return this.clock.snap(near.reduce((a, b) => (Math.abs(a - raw) <= Math.abs(b - raw) ? a : b)));
+      if (near.length) return near.reduce((a, b) => (Math.abs(a - raw) <= Math.abs(b - raw) ? a : b));
     }
     return this.clock.snap(raw);
   }
@@ -235,7 +236,12 @@ export class Timeline {
     else if (drag.kind === "edge") this.showPreview({ span_id: drag.span.span_id, ...withEdge(drag.span, drag.side, this.edgeAt(event)) }, this.edgeAt(event));
     else if (drag.kind === "span") this.showPreview({ span_id: drag.span.span_id, ...this.movedSpan(drag, event) }, this.movedSpan(drag, event).start_s);
     else if (drag.kind === "create") this.showPreview({ span_id: null, ...ordered(drag.from_s, this.edgeAt(event)) }, this.edgeAt(event));
-    else if (drag.kind === "pin") this.showPin({ index: drag.index, at_s: this.clock.snap(this.timeAt(event.clientX)) });
+    else if (drag.kind === "pin") this.showPin({ index: drag.index, at_s: this.between(drag.index, this.clock.snap(this.timeAt(event.clientX))) });
+  }
+
+  /** A time for a step that leaves its neighbours where they are. */
+  between(index, at_s) {
+    return clamp(at_s, this.stepTimes[index - 1] ?? 0, this.stepTimes[index + 1] ?? this.duration_s);
   }
 
   movedSpan({ span, grab_s }, event) {

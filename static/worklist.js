@@ -19,8 +19,9 @@ export class Worklist {
   /** `app`: {open(id), toasts, showImport()}. */
   constructor(app) {
     this.app = app;
-    this.filter = { ...DEFAULTS, ...readFilter() };
-    this.offset = 0;
+    const { filter, offset } = readPlace();
+    this.filter = { ...DEFAULTS, ...filter };
+    this.offset = offset ?? 0;
     this.ids = [];
     this.items = [];
     this.total = null;
@@ -35,7 +36,7 @@ export class Worklist {
       agent: this.select("agent", "any agent", []),
       judge_outcome: this.select("judge_outcome", "any judge outcome", [["incorrect", "judge: incorrect"], ["correct", "judge: correct"], ["none", "judge: no outcome"]]),
       review: this.select("review", "any review", [["unreviewed", "not reviewed"], ["in_progress", "in progress"], ["submitted", "submitted"], ["correct", "you: correct"], ["incorrect", "you: incorrect"], ["unsure", "you: can’t tell"]]),
-      problems: this.select("problems", "with or without problems", [["yes", "with problems"], ["no", "without problems"]]),
+      problems: this.select("problems", "any problems", [["yes", "with problems"], ["no", "without problems"]]),
     };
     this.clear = h("button", { class: "quiet", hidden: true, on: { click: () => this.clearFilter() } }, "clear");
     this.count = h("span", { class: "dim num", role: "status" });
@@ -78,6 +79,7 @@ export class Worklist {
       if (answer.ids) this.ids = answer.ids;
       this.choices = choices;
       this.render();
+      this.app.onLoaded();
     } catch (error) {
       if (this.loading === mine) this.showError(error);
     }
@@ -116,9 +118,13 @@ export class Worklist {
 
   setFilter(part) {
     this.filter = { ...this.filter, ...part };
-    sessionStorage.setItem(FILTER_KEY, JSON.stringify(this.filter));
     this.offset = 0;
+    this.rememberPlace();
     this.load();
+  }
+
+  rememberPlace() {
+    sessionStorage.setItem(FILTER_KEY, JSON.stringify({ filter: this.filter, offset: this.offset }));
   }
 
   clearFilter() {
@@ -198,6 +204,7 @@ export class Worklist {
     const offset = this.offset + direction * PAGE;
     if (offset < 0 || offset >= (this.total ?? 0)) return;
     this.offset = offset;
+    this.rememberPlace();
     this.root.querySelector(".table-scroll").scrollTop = 0;
     this.load({ order: false });
   }
@@ -219,6 +226,8 @@ export class Worklist {
   showError(error) {
     this.failed = true;
     if (this.items.length) {
+      this.render();
+      this.failed = true;
       this.count.textContent = "not up to date: the server can’t be reached";
       return;
     }
@@ -265,7 +274,7 @@ function judgeChip(judge) {
 
 export function reviewChip(review) {
   if (!review || review.status === "unreviewed") return h("span", { class: "dim" }, "not reviewed");
-  const outcome = review.outcome ? OUTCOMES[review.outcome] : "no outcome yet";
+  const outcome = review.outcome ? OUTCOMES[review.outcome] : "begun";
   return h("span", { class: `chip ${review.status === "submitted" ? chipClass(review.outcome) : "plain outline"}` }, review.status === "submitted" ? `✓ ${outcome}` : `… ${outcome}`);
 }
 
@@ -274,7 +283,7 @@ function shortSource(source) {
   return parts.slice(-3).join("/");
 }
 
-function readFilter() {
+function readPlace() {
   try {
     return JSON.parse(sessionStorage.getItem(FILTER_KEY)) ?? {};
   } catch {

@@ -30,10 +30,10 @@ _PNG_END = b"IEND"
 
 
 class ImportRefused(ReviewerError):
-    """A source that can't be imported; the message names the file and the fix."""
+    """A source that can't be imported; the message names the file and the fix, ``problems`` say what else is wrong."""
 
-    def __init__(self, message: str, problems: Iterable[Problem] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, reason: str, file: Path | str | None = None, problems: Iterable[Problem] = ()) -> None:
+        super().__init__(reason, file)
         self.problems = tuple(problems)
 
 
@@ -50,12 +50,20 @@ class Context:
     """What an import was told: the task text, the folders of task definitions, and whose paths may be followed.
 
     ``follows_paths`` lets a JSON file name media outside its own folder. It must stay off for files that come from
-    somebody else, who could otherwise have any file of this machine shown.
+    somebody else, who could otherwise have any file of this machine shown. ``root`` is the file or folder that was
+    given, which names of files are told from.
     """
 
     task: str | None = None
     examples: tuple[Path, ...] = ()
     follows_paths: bool = False
+    root: Path | None = None
+
+    def name_of(self, path: Path) -> str:
+        """What a problem calls a file: its path in the given folder, or the name alone of what was given itself."""
+        whole, root = absolute(path), absolute(self.root or path)
+        is_inside = whole != root and whole.is_relative_to(root)
+        return readable_name(whole.relative_to(root) if is_inside else Path(whole.name or whole))
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -87,7 +95,7 @@ def sha256_of_files(paths: Iterable[Path]) -> str:
                 while block := file.read(1024 * 1024):
                     digest.update(block)
         except OSError as error:
-            raise ImportRefused(f"{path}: can't be read ({error.strerror}): check its permissions") from None
+            raise ImportRefused(f"can't be read ({error.strerror}): check its permissions", path) from None
     return digest.hexdigest()
 
 
@@ -131,7 +139,7 @@ def observe(index: int, path: Path | None) -> tuple[Observation, str | None]:
     try:
         width_px, height_px = _picture_size(path)
     except ImportRefused as error:
-        return Observation(index), str(error)
+        return Observation(index), error.reason
     return Observation(index, path, width_px, height_px), None
 
 

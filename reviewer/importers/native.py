@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reviewer import actions
 from reviewer.exported import SCHEMA, from_line
@@ -40,8 +40,17 @@ _KEYS = frozenset(
 _STEP_KEYS = frozenset({"action", "actions", "thought", "at_s", "screenshot", "number"})
 _ACTION_KEYS = frozenset({"kind", "points", "text", "keys", "scroll_x", "scroll_y", "duration_s", "raw"})
 _CONTENT_KEYS = ("video", "screenshots", "steps")
+_NO_RUN = 'no object in it is a run: give each "task" and "steps", "screenshots" or "video" (docs/formats.md)'
 _ID = re.compile(r"[0-9a-f]{16}")
 _DEFAULT_SCREEN = actions.Screen(1920, 1080)
+
+
+class Complaint(NamedTuple):
+    """Why a file gives no run, and at which line; ``is_log`` tells that it may well be the log of another run."""
+
+    reason: str
+    line: int | None = None
+    is_log: bool = False
 
 
 def detect(path: Path) -> bool:
@@ -54,10 +63,11 @@ def read(path: Path, context: Context | None = None) -> Trajectory:
     found = list(read_all(path, context))
     for item in found:
         if isinstance(item, Refusal):
-            raise ImportRefused(f"{path}:{item.problems[0].line}: {item.problems[0].message}", item.problems)
+            first = item.problems[0]
+            raise ImportRefused(first.message, f"{path}:{first.line}", item.problems)
     trajectories = [item for item in found if isinstance(item, Trajectory)]
     if len(trajectories) != 1:
-        raise ImportRefused(f"{path}: {len(trajectories)} trajectories in it: import them with `reviewer import`")
+        raise ImportRefused(f"{len(trajectories)} trajectories in it: import them with `reviewer import`", path)
     return trajectories[0]
 
 
@@ -71,7 +81,7 @@ def read_all(path: Path, context: Context | None = None) -> Iterator[Trajectory 
     try:
         entries = read_entries(path)
     except JsonError as error:
-        raise ImportRefused(str(error)) from None
+        raise ImportRefused(error.reason, path) from None
     broken = {problem.line: problem for problem in entries.problems}
     is_single = len(entries.values) == 1
     for entry in entries.values:
@@ -79,15 +89,40 @@ def read_all(path: Path, context: Context | None = None) -> Iterator[Trajectory 
         try:
             trajectory = _trajectory(path, entry, context, is_single)
         except ImportRefused as error:
-            yield _refusal(path, entry.line, str(error))
+            yield _refusal(path, entry.line, error.reason, context)
             continue
         yield replace(trajectory, problems=(*((problem,) if problem else ()), *trajectory.problems))
     for line, problem in broken.items():
-        yield _refusal(path, line or 1, problem.message)
+        yield _refusal(path, line or 1, problem.message, context)
 
 
-def _refusal(path: Path, line: int, message: str) -> Refusal:
-    return Refusal(f"{readable_name(absolute(path))}#{line}", (Problem(readable_name(path), message, line),))
+def complaint(path: Path) -> Complaint | None:
+    """Why a JSON file of which no object is the reviewer's own gives no run; None where it was hardly meant to.
+
+    A single sound object is taken for settings or scores of something else, unless it has the steps or screenshots of a
+    run.
+    """
+    try:
+        entries = read_entries(path)
+    except JsonError as error:
+        return Complaint(error.reason)
+    values = [entry.value for entry in entries.values]
+    lines = {entry.line for entry in entries.values}
+    broken = [problem for problem in entries.problems if problem.line not in lines]
+    is_lines = path.suffix.lower() != ".json"
+    if broken and not any(isinstance(value, dict) for value in values):
+        return Complaint(f"nothing in it can be read: {broken[0].message}", broken[0].line)
+    if not values and not entries.is_array:
+        return Complaint("an empty file: copy it again", is_log=is_lines)
+    if broken or entries.is_array or is_lines or len(values) > 1 or not isinstance(values[0], dict):
+        return Complaint(_NO_RUN, is_log=not broken and all(isinstance(value, dict) for value in values))
+    if any(isinstance(values[0].get(key), list) for key in ("steps", "screenshots")):
+        return Complaint('it has no "task": write what the agent was asked to do')
+    return None
+
+
+def _refusal(path: Path, line: int, message: str, context: Context) -> Refusal:
+    return Refusal(f"{readable_name(absolute(path))}#{line}", (Problem(context.name_of(path), message, line),))
 
 
 def _is_native(value: dict[str, Any]) -> bool:

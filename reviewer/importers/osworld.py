@@ -64,15 +64,14 @@ def read(path: Path, context: Context | None = None) -> Trajectory:
     context = context or Context()
     file = _lines_file(path)
     if file is None:
-        raise ImportRefused(f"{path}: no {LINES} in it: give a folder OSWorld wrote its results to")
+        raise ImportRefused(f"no {LINES} in it: give a folder OSWorld wrote its results to", path)
     try:
         data = read_bytes(file)
     except JsonError as error:
-        raise ImportRefused(str(error)) from None
+        raise ImportRefused(error.reason, file) from None
     entries = entries_of(decode(data), file.name)
-    refusal = _relative_refusal(file.parent, entries)
-    if refusal:
-        raise ImportRefused(refusal)
+    if relative := _relative(entries):
+        raise ImportRefused(f"a {relative} run: not supported yet", file.parent)
     return _Run(file, entries, context).trajectory(short_id(hashlib.sha256(data).hexdigest()))
 
 
@@ -85,13 +84,13 @@ def _lines_file(path: Path) -> Path | None:
     return None
 
 
-def _relative_refusal(folder: Path, entries: Entries) -> str | None:
-    """Why a run of a relative of OSWorld is not read: its lines look alike but mean something else."""
+def _relative(entries: Entries) -> str | None:
+    """The relative of OSWorld that wrote the lines, which look alike but mean something else; None for OSWorld."""
     objects = [entry.value for entry in entries.values if isinstance(entry.value, dict)]
     if any("screenshot" in value and "screenshot_file" not in value and "step_num" in value for value in objects):
-        return f"{folder}: a Windows Agent Arena run: not supported yet"
+        return "Windows Agent Arena"
     if any(isinstance(value.get("actions"), list) and "rewards" in value for value in objects):
-        return f"{folder}: a MacOSArena run: not supported yet"
+        return "MacOSArena"
     return None
 
 
@@ -124,8 +123,9 @@ class _Run:
         video_path = self._video()
         if not self.lines and video_path is None and observations[0].path is None:
             detail = f" ({self.problems[0].message})" if self.problems else ""
-            message = f"{self.folder / self.file}: it holds no action{detail}: run the task again"
-            raise ImportRefused(message, self.problems)
+            raise ImportRefused(
+                f"it holds no action{detail}: run the task again", self.folder / self.file, self.problems
+            )
         steps = self._steps(observations)
         stamps = [stamp for line in self.lines if (stamp := _stamp(line.value))]
         domain, example = self._domain_and_example()

@@ -63,7 +63,7 @@ def read(path: Path, context: Context | None = None) -> Trajectory:
             problems.append(Problem(picture.name, trouble[:1].upper() + trouble[1:]))
     if not any(observation.path for observation in observations):
         told = f" ({problems[0].file}: {problems[0].message})" if problems else ""
-        raise ImportRefused(f"{path}: none of its pictures can be read{told}", problems)
+        raise ImportRefused(f"none of its pictures can be read{told}", path, problems)
     task = context.task or read_text(path / "task.txt") or readme_task(path)
     if not task:
         problems.append(Problem(path.name, "No task text: give --task or a task.txt in the folder"))
@@ -85,10 +85,15 @@ def unknown_steps(count: int) -> tuple[Step, ...]:
     return tuple(Step(index, (Action(ActionKind.OTHER),), source_number=str(index + 1)) for index in range(count))
 
 
+def is_readme(path: Path) -> bool:
+    """Whether a file is a README by its name."""
+    return _README.fullmatch(path.name) is not None
+
+
 def readme_task(folder: Path) -> str:
     """The task a README tells: what follows task, instruction, goal or trace and a colon, else its first line."""
     try:
-        readmes = sorted(file for file in folder.iterdir() if _README.fullmatch(file.name))
+        readmes = sorted(file for file in folder.iterdir() if is_readme(file))
     except OSError:
         return ""
     for text in map(read_text, readmes):

@@ -57,20 +57,20 @@ def read(path: Path, context: Context | None = None) -> Trajectory:
     """Read a recording: no steps and no observations. Raises ImportRefused when it is no video that can be read."""
     context = context or Context()
     if not is_storable(path):
-        raise ImportRefused(f"{readable_name(path)}: its name is not UTF-8: rename the file")
+        raise ImportRefused("its name is not UTF-8: rename the file", readable_name(path))
     try:
         with path.open("rb") as file:
             start = file.read(64)
     except OSError as error:
-        raise ImportRefused(f"{path}: can't be read ({error.strerror}): check its permissions") from None
+        raise ImportRefused(f"can't be read ({error.strerror}): check its permissions", path) from None
     if not start:
-        raise ImportRefused(f"{path}: an empty file: record or copy it again")
+        raise ImportRefused("an empty file: record or copy it again", path)
     if is_lfs_pointer(start):
-        raise ImportRefused(f"{path}: a Git LFS pointer, not the video: run `git lfs pull`")
+        raise ImportRefused("a Git LFS pointer, not the video: run `git lfs pull`", path)
     try:
         probe(path)
     except MediaError as error:
-        raise ImportRefused(str(error)) from None
+        raise ImportRefused(error.reason, path) from None
     task = context.task or read_text(path.with_suffix(".txt")) or read_text(path.with_name("task.txt"))
     problems = () if task else (Problem(path.name, "No task text: give --task or a .txt beside it"),)
     return Trajectory(

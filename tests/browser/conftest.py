@@ -161,7 +161,7 @@ class Reviewer:
         self.name = name
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.add_init_script(f"localStorage.setItem('reviewer.name', {json.dumps(name)})")
+        page.add_init_script(f"localStorage.setItem('reviewer.name', {json.dumps(json.dumps(name))})")
 
     @property
     def app(self) -> Any:
@@ -194,7 +194,7 @@ class Reviewer:
         """Wait until the decoder shows the picture the person is at."""
         self.page.wait_for_function(
             "() => { const d = document.querySelector('.reviewer-root').shadowRoot.querySelector('.review').dataset;"
-            " return d.shown !== '-1' && d.frame === d.shown; }"
+            " return d.settled === 'true'; }"
         )
 
     def wait_saved(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clips import write_clip
+from clips import variable_times, write_clip
 from playwright.sync_api import BrowserContext, expect
 
 from browser.conftest import Reviewer, Server, running
@@ -21,10 +21,16 @@ STEP_TIMES_S = [1.0, 2.5, 4.0, 5.5]
 LONG = 500
 
 
-def write_run(folder: Path, name: str, size_px: tuple[int, int], steps: list[dict[str, Any]], fps: int = 30) -> Path:
-    seconds = max(step["at_s"] for step in steps) + 2
+def write_run(
+    folder: Path,
+    name: str,
+    size_px: tuple[int, int],
+    steps: list[dict[str, Any]],
+    times_s: list[float] | None = None,
+) -> Path:
+    count = int(30 * (max(step["at_s"] for step in steps) + 2))
     clip = f"{name}.mp4"
-    write_clip(folder / clip, fps=fps, count=int(seconds * fps), width_px=size_px[0], height_px=size_px[1])
+    write_clip(folder / clip, times_s, fps=30, count=count, width_px=size_px[0], height_px=size_px[1])
     path = folder / f"{name}.json"
     path.write_text(json.dumps({"task": f"The {name} run", "video": clip, "steps": steps}), "utf-8")
     return path
@@ -51,6 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         write_run(folder, "landscape", LANDSCAPE, clicks(LANDSCAPE)),
         write_run(folder, "portrait", PORTRAIT, clicks(PORTRAIT)),
         write_run(folder, "long", (320, 180), long),
+        write_run(folder, "uneven", LANDSCAPE, clicks(LANDSCAPE), variable_times(40)),
     ]
     records = server.import_json(*runs)
     assert all(record["id"] for record in records), records
@@ -213,6 +220,22 @@ def test_step_times_are_corrected_and_taken_back(reviewer: Reviewer) -> None:
     restored = reviewer.server.get(path, reviewer.name)["alignment"]
     assert restored["version"] == before["version"] + 2
     assert restored["step_at_s"] == before["step_at_s"]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_a_reload_stands_on_the_same_step_and_picture(step: int, reviewer: Reviewer) -> None:
+    trajectory_id = id_of(reviewer.server, "uneven")
+    reviewer.open(trajectory_id, step=step)
+    expect(reviewer.page.locator(".step.cur .n")).to_have_text(str(step))
+    expect(reviewer.page).to_have_url(re.compile(r"t="))
+    frame, at_s = reviewer.frame, reviewer.at_s
+    assert at_s == pytest.approx(STEP_TIMES_S[step - 1], abs=1e-3)
+    for _ in range(3):
+        reviewer.page.reload()
+        reviewer.wait_open(trajectory_id)
+        expect(reviewer.page.locator(".step.cur .n")).to_have_text(str(step))
+        assert reviewer.frame == frame
+        reviewer.page.wait_for_timeout(300)
 
 
 def test_a_deep_link_opens_the_step_and_the_second(reviewer: Reviewer) -> None:

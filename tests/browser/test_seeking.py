@@ -67,7 +67,7 @@ def test_no_seek_shows_another_picture(
     page.evaluate("() => { window.wrong = [] }")
     clock = server.get(f"api/trajectories/{trajectory_id}", reviewer.name)["media"]["clock"]
     times_s = clock.get("pts_s") or [k * clock["num"] / clock["den"] for k in range(clock["count"])]
-    track = page.locator(".lane.steps .track").bounding_box()
+    track = page.locator(".lane.step-ticks .track").bounding_box()
     assert track is not None
     random = Random(name)
     wrong = []

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from clips import write_clip
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from browser.conftest import Reviewer, Server, running
 
 pytestmark = pytest.mark.browser
 
 AWAY_S = 20.0
-CLIPS = 12
+CLIPS = 24
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +172,85 @@ def test_marks_on_the_same_field_from_two_machines_ask_the_person(
     right.wait_saved()
     stored = right.stored(trajectory_id)
     assert (stored["outcome"], stored["rev"]) == ("correct", 2)
+
+
+def test_keeping_what_is_there_shows_it_and_does_not_submit(
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
+) -> None:
+    left = Reviewer(launch(tmp_path / "one").new_page(), server)
+    right = Reviewer(launch(tmp_path / "two").new_page(), server)
+    cut_off(left.page)
+    cut_off(right.page)
+    left.open(trajectory_id)
+    right.open(trajectory_id)
+    left.press("c")
+    left.wait_saved()
+    right.press("x", "Enter")
+    dialog = right.page.locator("dialog[open]")
+    expect(dialog).to_contain_text("Watch the counter")
+    right.press("Enter", "Escape")
+    expect(dialog).to_be_visible()
+    dialog.get_by_role("button", name="Keep what is there").click()
+    right.wait_saved()
+    stored = right.stored(trajectory_id)
+    assert (stored["outcome"], stored["status"]) == ("correct", "in_progress")
+    right.open(trajectory_id)
+    expect(right.page.locator(".outcome.correct")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_note_from_another_window_is_not_overwritten_by_an_untouched_box(
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
+) -> None:
+    context = launch(tmp_path / "profile")
+    left, right = (Reviewer(context.new_page(), server) for _ in range(2))
+    left.open(trajectory_id)
+    right.open(trajectory_id)
+    left.press("x", "n")
+    left.wait_saved()
+    right.press("n")
+    right.page.keyboard.type("important")
+    right.press("Escape")
+    right.wait_saved()
+    left.press("Escape", "Enter")
+    left.wait_saved()
+    stored = left.stored(trajectory_id)
+    assert (stored["notes"], stored["status"]) == ({"run": "important"}, "submitted")
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 502])
+def test_an_error_page_from_a_proxy_does_not_cost_a_mark(
+    status: int, server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
+) -> None:
+    reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
+    reviewer.open(trajectory_id)
+    answers = iter([status, status])
+
+    def answer(route: Route) -> None:
+        code = next(answers, None)
+        if code is None:
+            route.continue_()
+        else:
+            route.fulfill(status=code, content_type="text/html", body="<h1>not now</h1>")
+
+    reviewer.page.route("**/ops", answer)
+    reviewer.press("x")
+    reviewer.wait_saved()
+    assert reviewer.stored(trajectory_id)["outcome"] == "incorrect"
+
+
+def test_a_full_storage_is_said_and_the_mark_still_arrives(
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
+) -> None:
+    reviewer = Reviewer(launch(tmp_path / "profile").new_page(), server)
+    reviewer.open(trajectory_id)
+    reviewer.page.evaluate(
+        "() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; }"
+    )
+    reviewer.press("x")
+    expect(reviewer.page.locator(".toast")).to_contain_text("storage is full")
+    reviewer.wait_saved()
+    assert reviewer.stored(trajectory_id)["outcome"] == "incorrect"
+    assert reviewer.errors == []
 
 
 def test_marks_on_other_fields_from_two_machines_both_stay(
