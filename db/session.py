@@ -150,6 +150,12 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+    # SQLite's own lower() knows only the letters of ASCII.
+    connection.create_function("lower", 1, _folded, deterministic=True)
+
+
+def _folded(value: str | None) -> str | None:
+    return None if value is None else value.casefold()
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -11,6 +11,7 @@ import re
 from typing import Any, NamedTuple
 
 from reviewer.pyautogui_code import WORDS, Code, number, parse_code
+from reviewer.tolerant_json import JsonError, parse
 from reviewer.trajectory import Action, ActionKind, CoordinateSpace, Point
 
 MAX_RAW_CHARACTERS = 20_000
@@ -40,6 +41,9 @@ _CLICK_BY_BUTTON = {"right": ActionKind.RIGHT_CLICK, "middle": ActionKind.MIDDLE
 _CLICK_BY_COUNT = {2: ActionKind.DOUBLE_CLICK, 3: ActionKind.TRIPLE_CLICK}
 _FENCE = re.compile(r"\A\s*```[a-z]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
+_BLOCK = re.compile(r"(`{3,})(?:[\w+.-]*[ \t]*\r?\n)?(.*?)(?:\1|\Z)", re.DOTALL)
+_UNSPOKEN = frozenset({ActionKind.CODE, ActionKind.OTHER})
+
 
 class Screen(NamedTuple):
     """The size in pixels that absolute coordinates are counted in."""
@@ -68,6 +72,33 @@ def raw_text(value: Any) -> str:
                 return str(value[key]).strip()[:MAX_RAW_CHARACTERS]
     text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
     return text.strip()[:MAX_RAW_CHARACTERS]
+
+
+def words_of(text: str, action: Any, screen: Screen) -> str:
+    """What a model said, without the fenced blocks that hold an action; other code blocks stay."""
+    taken = _squeezed(raw_text(action))
+
+    def said(block: re.Match[str]) -> str:
+        return "" if _holds_action(block.group(2), taken, screen) else block.group()
+
+    words = _BLOCK.sub(said, text)
+    return text.strip() if words == text else re.sub(r"\n\s*\n", "\n\n", words).strip()
+
+
+def _holds_action(code: str, taken: str, screen: Screen) -> bool:
+    """Whether a block is the action taken, or reads as one such as a sibling's or one in other coordinates."""
+    squeezed = _squeezed(code)
+    if not squeezed or (taken and taken in squeezed):
+        return True
+    try:
+        value = parse(code).value if code.lstrip().startswith("{") else code
+    except JsonError:
+        value = code
+    return any(action.kind not in _UNSPOKEN for action in parse_action(value, screen).actions)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def _from_text(text: str, screen: Screen) -> Code:

@@ -40,6 +40,10 @@ _MIN_STILL_S = 0.5
 _MIN_SURE = 3
 
 
+class InvalidCorrection(ReviewerError):
+    """A correction by hand that names no step, no time inside the video, or no order."""
+
+
 class Match(NamedTuple):
     """Where a screenshot was found: it stands from ``first_s`` to ``last_s``, and ``at_s`` is well inside.
 
@@ -174,8 +178,10 @@ def corrected(
     """A correction by hand as the next version.
 
     All steps move by ``shift_s``; each pin ``{"step_index", "at_s"}`` then holds exactly, weak steps move with the
-    fixed ones around them, and the order is kept. Raises ReviewerError for pins that fit no step, no time or no order.
+    fixed ones around them, and the order is kept: a step in the way of a pin is pushed along. Raises InvalidCorrection
+    for pins that fit no step, no time or no order, and for a shift longer than the video.
     """
+    _check_shift(shift_s, duration_s)
     count = len(alignment.step_at_s)
     pinned = _checked_pins(pins, count, duration_s)
     shifted = np.asarray(alignment.step_at_s, float) + shift_s
@@ -202,16 +208,21 @@ def corrected(
     )
 
 
+def _check_shift(shift_s: float, duration_s: float | None) -> None:
+    if duration_s is not None and not abs(shift_s) <= duration_s:
+        raise InvalidCorrection(f"The steps cannot move by {shift_s:g} s; the video is {duration_s:g} s long.")
+
+
 def _checked_pins(pins: Sequence[Mapping[str, Any]], count: int, duration_s: float | None) -> dict[int, float]:
     pinned = {pin["step_index"]: float(pin["at_s"]) for pin in pins}
     for index, at_s in pinned.items():
         if not isinstance(index, int) or not 0 <= index < count:
-            raise ReviewerError(f"There is no step {index}; the run has {count} steps, counted from 0.")
+            raise InvalidCorrection(f"There is no step {index}; the run has {count} steps, counted from 0.")
         if not 0 <= at_s <= (duration_s if duration_s is not None else float("inf")):
-            raise ReviewerError(f"Step {index + 1} cannot begin at {at_s:g} s; choose a time inside the video.")
+            raise InvalidCorrection(f"Step {index + 1} cannot begin at {at_s:g} s; choose a time inside the video.")
     in_order = [pinned[index] for index in sorted(pinned)]
     if in_order != sorted(in_order):
-        raise ReviewerError("A later step cannot begin before an earlier one; move both.")
+        raise InvalidCorrection("A later step cannot begin before an earlier one; move both.")
     return pinned
 
 

@@ -18,6 +18,8 @@ from reviewer.ledger import UnknownTrajectory
 
 AUTOMATIC = "automatic"
 
+_PLACED = ("step_at_s", "step_weak", "observation_at_s")
+
 
 class StaleAlignment(ReviewerError):
     """A correction was made on an older version; ``alignment`` is the present one."""
@@ -50,12 +52,14 @@ def correct(
 ) -> AlignmentRow:
     """Store a correction by hand as a new version: some steps pinned to times, the others shifted.
 
-    Raises UnknownTrajectory, StaleAlignment when ``base_version`` is not the newest, and ReviewerError for pins that
-    fit no step or no time.
+    One that changes nothing is answered with the present version. Raises UnknownTrajectory, StaleAlignment when
+    ``base_version`` is not the newest, and InvalidCorrection for a shift or pins that fit no step or no time.
     """
     row, before = _at_version(session, trajectory_id, base_version)
     correction = {"pins": list(pins), "shift_s": shift_s, "author": author}
     document = _corrected(before.document, correction, row.duration_s)
+    if all(document[name] == before.document[name] for name in _PLACED):
+        return before
     return _add_version(session, trajectory_id, before.version + 1, author, document)
 
 

@@ -227,7 +227,10 @@ def _write(session: Session, before: TrajectoryRow | None, content: str, playabl
         trajectory = replace(trajectory, source=_free_source(session, before, trajectory.source), **kept)
     if before is not None and is_changed:
         note = f"changed since the import of {before.imported_utc[:10]}; its reviews and corrections were kept"
-        trajectory = replace(trajectory, problems=(*trajectory.problems, Problem(trajectory.source, note)))
+        changed = Problem(Path(trajectory.source).name, note)
+        trajectory = replace(trajectory, problems=(*trajectory.problems, changed))
+    # An export brings the problems met when it was imported before.
+    trajectory = replace(trajectory, problems=tuple(dict.fromkeys(trajectory.problems)))
     outdated = set(_media_ids(before)) if before else set()
     for media in _media_rows(trajectory, playable, content):
         session.merge(media)
@@ -295,7 +298,8 @@ def _record(session: Session, row: TrajectoryRow, source: str) -> dict[str, Any]
     """The import record of what was found at ``source``, which may be a copy of what is stored."""
     video = row.document["extra"].get("video")
     is_copy = source != row.source
-    copy = Problem(Path(source).name, f"the same run is in the library already, from {row.source}; nothing was added")
+    first = Path(row.source).name
+    copy = Problem(Path(source).name, f"the same run is in the library already, from {first}; nothing was added")
     return {
         "id": row.id,
         "format": row.format,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import floor
 from pathlib import Path
@@ -28,6 +28,7 @@ from reviewer.errors import ReviewerError
 from reviewer.trajectory import Trajectory
 
 MAX_PICTURE_PX = 100_000_000
+PROBES_KEPT = 16
 TIME_TOLERANCE_S = 0.0005
 KEY_FRAME_EVERY = 15
 GREY_WIDTH_PX, GREY_HEIGHT_PX = 160, 90
@@ -185,9 +186,23 @@ def open_picture(path: Path) -> Image.Image:
 def probe(path: Path) -> VideoInfo:
     """Find out what a video file holds from its packets and pictures; headers are not believed.
 
-    A file that may be served as it is has been decoded to its end. Raises MediaError, with one message that names the
-    file, for everything that is no readable video.
+    A file that may be served as it is has been decoded to its end. What was found is kept until the file changes.
+    Raises MediaError, with one message that names the file, for everything that is no readable video.
     """
+    try:
+        status = path.stat()
+    except OSError:
+        return _probe(path)
+    found = _probed(path.absolute(), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return replace(found, path=path)
+
+
+@lru_cache(maxsize=PROBES_KEPT)
+def _probed(path: Path, _size: int, _changed_ns: int, _replaced_ns: int) -> VideoInfo:
+    return _probe(path)
+
+
+def _probe(path: Path) -> VideoInfo:
     with open_video(path) as (container, stream):
         first = next(pictures(container, stream), None)
         if first is None:

@@ -132,12 +132,14 @@ def apply(state: State, op: Mapping[str, Any]) -> State:
 def accept(state: State, judgement_id: str, judgement: Mapping[str, Any], bounds: Bounds) -> State:
     """The state after taking a judgement's outcome, spans and labels; what it does not speak of stays.
 
+    The first step it labels ``-`` becomes the first error where none is marked yet, with that label as its own.
     ``judgement`` is the judgement's document. Its spans are converted to the video clock and named
     ``<judgement_id>.<k>``. Raises InvalidOp when the judgement is an error and says nothing.
     """
     if judgement.get("error"):
         raise InvalidOp("judgement_id names a judgement that failed; there is nothing to accept.")
     fields: dict[str, Any] = {}
+    wrong: dict[int, str] = {}
     if judgement.get("outcome"):
         fields["outcome"] = judgement["outcome"]
     plan = FramePlan.from_json(judgement["frame_plan"]) if judgement.get("frame_plan") else None
@@ -151,6 +153,10 @@ def accept(state: State, judgement_id: str, judgement: Mapping[str, Any], bounds
         if label.get("label") in LABELS and 0 <= label["step_index"] < bounds.step_count:
             reason = (label.get("reason") or "")[:MAX_TEXT]
             fields[f"step_labels/{label['step_index']}"] = {"label": label["label"], "reason": reason}
+            if label["label"] == "-":
+                wrong.setdefault(label["step_index"], reason)
+    if wrong and "first_error" not in state:
+        fields["first_error"] = {"step_index": min(wrong), "reason": wrong[min(wrong)]}
     return _consistent(_own_label(_with(state, fields), fields))
 
 

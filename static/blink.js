@@ -37,7 +37,9 @@ export class Blink {
     }
     const [first, second] = pictures.map((picture) => picture.value);
     const place = (observation) => placement(detail, observation);
-    this.root.replaceChildren(placed(first, place(index), "before"), placed(second, place(index + 1), "after"), outline(first, second, place(index + 1)), h("div", { class: "blink-tag" }));
+    const regions = changedRegions(grey(first), grey(second), GRID);
+    this.suffix = regions.length ? "" : " · nothing changed";
+    this.root.replaceChildren(placed(first, place(index), "before"), placed(second, place(index + 1), "after"), outline(regions, place(index + 1)), h("div", { class: "blink-tag" }));
     this.phase = "before";
     this.flip();
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -47,7 +49,7 @@ export class Blink {
   flip() {
     this.phase = this.phase === "after" ? "before" : "after";
     this.root.dataset.phase = this.phase;
-    this.root.querySelector(".blink-tag").textContent = this.phase;
+    this.root.querySelector(".blink-tag").textContent = this.phase + this.suffix;
   }
 
   hide() {
@@ -88,8 +90,7 @@ function load(address) {
 }
 
 /** Outlines around the regions that differ, over the part of the screen that the pictures fill. */
-function outline(first, second, [x, y, w, height]) {
-  const regions = changedRegions(grey(first), grey(second), GRID);
+function outline(regions, [x, y, w, height]) {
   return svg("svg", { class: "blink-regions", viewBox: "0 0 100 100", preserveAspectRatio: "none" },
     ...regions.map((region) => svg("rect", {
       x: 100 * (x + (w * region.left) / GRID.columns), y: 100 * (y + (height * region.top) / GRID.rows),

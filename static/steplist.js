@@ -60,6 +60,7 @@ export class StepList {
       const why = [state.isFirstError && "first error", state.reason, state.note].filter(Boolean).join(" · ");
       row.querySelector(".why").textContent = why;
       row.querySelector(".why").classList.toggle("neg", state.label === "-");
+      for (const said of row.querySelectorAll(".judge-why")) said.hidden = Boolean(state.reason) && said.textContent.endsWith(state.reason);
     });
     this.setCurrent(current);
   }

@@ -65,13 +65,13 @@ def test_a_file_named_like_a_video_that_is_none_is_told(tmp_path: Path, content:
     (tmp_path / "bad.mp4").write_bytes(content)
     bad, good = found(tmp_path)
     assert isinstance(bad, Refusal) and isinstance(good, Trajectory)
-    assert "bad.mp4" in bad.problems[0].message
+    assert bad.problems[0].file == "bad.mp4"
 
 
 def test_a_cut_off_video_is_refused(tmp_path: Path) -> None:
     video = write_video(tmp_path / "run.mp4")
     video.write_bytes(video.read_bytes()[:400])
-    assert "run.mp4" in refusal_of(video).problems[0].message
+    assert refusal_of(video).problems[0].file == "run.mp4"
 
 
 def test_screenshots_are_observations_in_natural_order(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_given_file_in_no_known_format_is_told(tmp_path: Path, name: str) -> N
     path = tmp_path / name
     path.write_text("" if name.startswith("empty") else '{"conversations": []}\n')
     refusal = refusal_of(path)
-    assert (refusal.source, str(path) in refusal.problems[0].message) == (str(path), True)
+    assert (refusal.source, refusal.problems[0].file) == (str(path), name)
 
 
 def test_a_folder_with_nothing_says_what_was_looked_for(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_folder_with_nothing_says_what_was_looked_for(tmp_path: Path) -> None:
 def test_an_unread_data_file_keeps_its_pictures_from_being_a_run(tmp_path: Path) -> None:
     (tmp_path / "data.jsonl").write_text('{"traj": []}\n')
     write_screenshots(tmp_path / "images", "1.png", "2.png")
-    assert "data.jsonl" in refusal_of(tmp_path).problems[0].message
+    assert refusal_of(tmp_path).problems[0].file == "data.jsonl"
 
 
 def test_an_archive_is_told_to_be_unpacked(tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_trajectories_are_yielded_one_at_a_time(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     write_osworld(tmp_path / "a", [line(1, "DONE")])
     (tmp_path / "closed").mkdir(mode=0)
-    messages = [item.problems[0].message for item in found(tmp_path) if isinstance(item, Refusal)]
-    assert len(messages) == 1 and "closed" in messages[0]
+    (refusal,) = [item for item in found(tmp_path) if isinstance(item, Refusal)]
+    assert refusal.problems[0].file == "closed" and "opened" in refusal.problems[0].message
 
 
 def test_what_is_no_file_is_refused_without_waiting_for_it(tmp_path: Path) -> None:

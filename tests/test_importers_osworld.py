@@ -29,10 +29,10 @@ def trajectory_of(*paths: Path, **options: Any) -> Trajectory:
     return item
 
 
-def refusal_of(*paths: Path) -> str:
+def refusal_of(*paths: Path) -> Refusal:
     (item,) = found(*paths)
     assert isinstance(item, Refusal), item
-    return item.problems[0].message
+    return item
 
 
 def problems_of(trajectory: Trajectory) -> list[tuple[str, int | None, str]]:
@@ -309,8 +309,10 @@ def test_the_id_is_that_of_the_lines_wherever_they_lie(tmp_path: Path) -> None:
 )
 def test_what_is_no_run_is_refused_with_its_name_and_the_reason(tmp_path: Path, text: str, words: str) -> None:
     folder = write_osworld(tmp_path, [text])
-    message = refusal_of(tmp_path)
-    assert words in message and str(folder) in message
+    refusal = refusal_of(tmp_path)
+    assert refusal.source == str(folder)
+    assert words in refusal.problems[0].message
+    assert refusal.problems[0].file in ("traj.jsonl", str(folder.relative_to(tmp_path)))
 
 
 def test_an_error_alone_with_a_recording_can_still_be_watched(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_a_broken_plain_video_is_refused_and_stops_nothing(library: Library, tmp
     write_video(tmp_path / "in" / "b.mp4")
     refused, stored = records(library, tmp_path / "in", task="Watch")
     assert refused["id"] is None
-    assert "a.mp4" in refused["problems"][-1]["message"]
+    assert refused["problems"][-1]["file"] == "a.mp4"
     assert (stored["task"], stored["format"]) == ("Watch", "video")
     assert count(library, TrajectoryRow) == 1
 

@@ -269,7 +269,8 @@ class _Written:
         score = float(value) if isinstance(value, bool) else number(value)
         if value is None or (score is not None and 0 <= score <= 1):
             return score
-        self._problem(f'"score" must be a number from 0 to 1, not {_kind(value) if score is None else value}: left out')
+        given = value if type(value) in (int, float) else _kind(value)
+        self._problem(f'"score" must be a number from 0 to 1, not {given}: left out')
         return None
 
     def _file(self, name: str, key: str) -> Path | None:
@@ -326,7 +327,9 @@ class _Written:
         given = value.get("actions", value.get("action"))
         thought, at_s = value.get("thought"), value.get("at_s")
         if at_s is not None and number(at_s) is None:
-            self._problem(f"{where}.at_s must be a number of seconds, not {_kind(at_s)}: left out")
+            is_number = type(at_s) in (int, float)
+            wrong = "is too large" if is_number else f"must be a number of seconds, not {_kind(at_s)}"
+            self._problem(f"{where}.at_s {wrong}: left out")
         if thought is not None and not isinstance(thought, str):
             self._problem(f"{where}.thought must be text, not {_kind(thought)}: left out")
         return Step(
@@ -372,7 +375,7 @@ class _Written:
         items = value if isinstance(value, list) else [value]
         points = [_point(item, screen) for item in items]
         if None in points:
-            self._problem(f'{where}.action.points must be a list of {{"x": …, "y": …}}: a point was left out')
+            self._problem(f'{where}.action.points must be a list of {{"x": …, "y": …}} below 1e9: a point was left out')
         return tuple(point for point in points if point)
 
 

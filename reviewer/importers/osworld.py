@@ -340,7 +340,7 @@ class _Run:
 
 def _step(index: int, value: dict[str, Any], screen: actions.Screen) -> Step:
     parsed = actions.parse_action(value["action"], screen)
-    thought = _thought(value) or parsed.thought
+    thought = actions.words_of(_thought(value), value["action"], screen) or parsed.thought
     stamp = _stamp(value)
     return Step(
         index=index,

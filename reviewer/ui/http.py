@@ -10,8 +10,10 @@ from urllib.parse import unquote
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DataError
 
 from db.session import DatabaseError
+from reviewer.alignment import InvalidCorrection
 from reviewer.errors import ReviewerError
 from reviewer.ledger import StaleWrite, UnknownTrajectory
 from reviewer.ops import MAX_ID, InvalidOp
@@ -22,6 +24,7 @@ STATUS_OF_ERROR: dict[type[ReviewerError], int] = {
     UnknownTrajectory: 404,
     StaleWrite: 409,
     InvalidOp: 422,
+    InvalidCorrection: 422,
     DatabaseError: 503,
 }
 
@@ -82,6 +85,7 @@ def tell_errors(app: FastAPI) -> None:
     """Make ``app`` answer every error meant for a person as ``{"detail": message}`` with a fitting status."""
     app.add_exception_handler(ReviewerError, _tell)
     app.add_exception_handler(RequestValidationError, _tell_validation)
+    app.add_exception_handler(DataError, _tell_unstorable)
 
 
 def _tell(_request: Request, error: Exception) -> JSONResponse:
@@ -96,6 +100,10 @@ def _tell_validation(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     told = (f"{'.'.join(str(part) for part in found['loc'][1:])}: {found['msg']}" for found in error.errors())
     return JSONResponse({"detail": "; ".join(told)}, 422)
+
+
+def _tell_unstorable(_request: Request, _error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": "A value holds what the database can't, such as the character NUL."}, 422)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -28,6 +28,8 @@ from reviewer.ui.uploads import Uploads
 
 MAX_JOBS_ASKED = 200
 MAX_SECONDS = 1e9
+MAX_OFFSET = 2**31 - 1
+MAX_QUERY_TEXT = 5000
 PICTURE_QUALITY = 85
 PICTURES_KEPT = 64
 KEEP = "private, max-age=31536000, immutable"
@@ -47,6 +49,7 @@ def reader_of(request: Request) -> str:
 
 
 Reader = Annotated[str, Depends(reader_of)]
+Text = Annotated[str, Query(max_length=MAX_QUERY_TEXT)]
 
 
 def router(library: Library, wake: Callable[[], None]) -> APIRouter:
@@ -58,15 +61,15 @@ def router(library: Library, wake: Callable[[], None]) -> APIRouter:
     @routes.get("/api/trajectories")
     def list_trajectories(
         reviewer: Reader,
-        search: str = "",
-        source: str = "",
-        agent: str = "",
+        search: Text = "",
+        source: Text = "",
+        agent: Text = "",
         judge_outcome: worklist.JudgeOutcome | Literal[""] = "",
         review: worklist.ReviewState | Literal[""] = "",
         problems: bool | Literal[""] = "",
         sort: worklist.Sort = "imported",
         order: Literal["asc", "desc"] = "asc",
-        offset: Annotated[int, Query(ge=0)] = 0,
+        offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
         limit: Annotated[int, Query(ge=0, le=worklist.MAX_LIMIT)] = 50,
         ids: bool = False,
     ) -> JSONResponse:
@@ -173,7 +176,7 @@ def router(library: Library, wake: Callable[[], None]) -> APIRouter:
     @routes.get("/media/{media_id}/picture")
     def picture(
         media_id: str,
-        at_s: Annotated[float, Query(ge=0, allow_inf_nan=False)],
+        at_s: Annotated[float, Query(ge=0, le=MAX_SECONDS, allow_inf_nan=False)],
         width_px: Annotated[int | None, Query(ge=16, le=4096)] = None,
     ) -> Response:
         row = _media(library, media_id)
@@ -190,17 +193,20 @@ def _correction(body: dict[str, Any]) -> tuple[int, list[dict[str, Any]], float]
     version, pins, shift_s = body.get("base_version"), body.get("pins", []), body.get("shift_s", 0.0)
     if type(version) is not int:
         raise HTTPException(422, "base_version must be the version of the alignment on screen.")
-    if not _is_number(shift_s):
-        raise HTTPException(422, "shift_s must be a number of seconds.")
     if not isinstance(pins, list) or not all(isinstance(pin, dict) for pin in pins):
         raise HTTPException(422, 'pins must be a list of {"step_index", "at_s"}.')
-    if not all(type(pin.get("step_index")) is int and _is_number(pin.get("at_s")) for pin in pins):
-        raise HTTPException(422, "A pin needs a whole step_index and a number of seconds at_s.")
-    return version, pins, float(shift_s)
+    if not all(type(pin.get("step_index")) is int for pin in pins):
+        raise HTTPException(422, "A pin needs a whole step_index.")
+    placed = [{"step_index": pin["step_index"], "at_s": _seconds("at_s", pin.get("at_s"))} for pin in pins]
+    return version, placed, _seconds("shift_s", shift_s)
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < MAX_SECONDS
+def _seconds(name: str, value: Any) -> float:
+    if type(value) not in (int, float):
+        raise HTTPException(422, f"{name} must be a number of seconds.")
+    if not abs(value) < MAX_SECONDS:
+        raise HTTPException(422, f"{name} is too large; give a number of seconds inside the video.")
+    return float(value)
 
 
 def _media(library: Library, media_id: str) -> MediaRow:

@@ -16,6 +16,7 @@ from browser.conftest import Reviewer, Server, running
 
 pytestmark = pytest.mark.browser
 
+README = Path(__file__).parents[2] / "README.md"
 HOSTILE = (
     "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     "${document.title='owned'}{{value}}"
@@ -97,6 +98,11 @@ def test_no_two_bindings_share_a_key_and_the_sheet_lists_them_all(reviewer: Revi
     for scope in ("review", "worklist"):
         keys = Counter(key for binding in bindings if binding["scope"] in (scope, "any") for key in binding["keys"])
         assert [key for key, count in keys.items() if count > 1] == []
+    known = {key.removeprefix("Shift+") for binding in bindings for key in binding["keys"]} | {"space"}
+    table = README.read_text("utf-8").split("## Keys")[1].split("##")[0]
+    documented = re.findall(r"`([^`]+)`", table)
+    assert len(documented) > 20
+    assert [key for key in documented if key not in known] == []
     reviewer.press("?")
     expect(reviewer.page.locator("dialog.sheet dd")).to_have_count(len(bindings))
     reviewer.press("Escape")
