@@ -5,15 +5,17 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 export GRADIO_ANALYTICS_ENABLED := False
 
-.PHONY: run test test-long lint bench browser
+.PHONY: run test test-long lint bench services
 
 run: $(STAMP)
 	$(BIN)/reviewer serve
 
-test: $(DEV_STAMP) browser
-	$(BIN)/pytest -q -n 2 -m 'not long'
+# What is timed runs alone, after the rest.
+test: $(DEV_STAMP) services
+	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not long and not speed'
+	$(BIN)/pytest -q -m 'speed and not long'
 
-test-long: $(DEV_STAMP) browser
+test-long: $(DEV_STAMP) services
 	REVIEWER_LONG=1 $(BIN)/pytest -q -m long
 
 lint: $(DEV_STAMP)
@@ -23,6 +25,7 @@ lint: $(DEV_STAMP)
 
 bench: $(DEV_STAMP)
 	PYTHONPATH=tests $(BIN)/python bench/worklist.py
+	PYTHONPATH=tests $(BIN)/python bench/op_round_trip.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,8 +38,13 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet -e '.[dev,postgres]'
 	touch $@ $(STAMP)
 
-browser:
-	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null || command -v google-chrome >/dev/null; then :; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && apt-get install -y -qq chromium; \
-	else echo "The browser tests need Chromium: install it, or set CHROMIUM to its path." >&2; exit 1; fi
+# Chromium is needed; without a PostgreSQL server its tests are skipped.
+services:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		wanted=""; \
+		[ -n "$$CHROMIUM" ] || command -v chromium google-chrome >/dev/null || wanted="chromium"; \
+		ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || wanted="$$wanted postgresql"; \
+		[ -z "$$wanted" ] || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$wanted; }; \
+	elif [ -z "$$CHROMIUM" ] && ! command -v chromium google-chrome >/dev/null; then \
+		echo "The browser tests need Chromium: install it, or set CHROMIUM to its path." >&2; exit 1; \
+	fi

@@ -15,7 +15,7 @@ from uuid import uuid4
 from reviewer.archive import ArchiveRefused, is_zip, unpack
 from reviewer.errors import ReviewerError
 from reviewer.importers import Refusal, example_folders, find
-from reviewer.importers.files import absolute
+from reviewer.importers.files import Context, absolute
 from reviewer.judges import Cancelled, Progress
 from reviewer.library import Library, refusal_record
 from reviewer.trajectory import Problem, Trajectory
@@ -70,12 +70,12 @@ def _found(
     is_trusted: bool,
     answer_each: bool,
 ) -> Iterator[Trajectory | Refusal]:
-    zips = [zip_path for path in paths for zip_path in _zips(path)]
+    zips = {zip_path: Context(root=path).name_of(zip_path) for path in paths for zip_path in _zips(path)}
     plain = [path for path in paths if path not in zips]
     yield from find(plain, task=task, format=format, follow_paths=is_trusted, answer_each=answer_each, read_apart=zips)
     examples = list(example_folders(plain)) if zips else []
-    for zip_path in zips:
-        yield from _found_in_zip(library, zip_path, task, format, examples)
+    for zip_path, name in zips.items():
+        yield from _found_in_zip(library, zip_path, name, task, format, examples)
 
 
 def _zips(path: Path) -> Iterator[Path]:
@@ -88,27 +88,28 @@ def _zips(path: Path) -> Iterator[Path]:
 
 
 def _found_in_zip(
-    library: Library, zip_path: Path, task: str | None, format: str | None, examples: Sequence[Path]
+    library: Library, zip_path: Path, name: str, task: str | None, format: str | None, examples: Sequence[Path]
 ) -> Iterator[Trajectory | Refusal]:
-    """What a zip holds, told by its place in the zip: it is unpacked to a folder of its own that has the zip's name."""
-    name = str(zip_path.absolute())
-    place = library.home / "unpacked" / hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    target = place / zip_path.name
-    fresh = place.with_name(uuid4().hex)
+    """What a zip holds; it is unpacked to a place of its own, and its files are told by their place in the zip."""
+    source = str(zip_path.absolute())
+    folder = library.home / "unpacked"
+    target = absolute(folder / hashlib.sha256(os.fsencode(source)).hexdigest()[:16])
+    fresh = folder / uuid4().hex
     try:
         problems = unpack(zip_path, fresh)
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
+        shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
     except ArchiveRefused as error:
-        yield Refusal(name, (Problem(zip_path.name, error.reason),))
+        yield Refusal(source, (Problem(name, error.reason),))
         return
     except OSError as error:
-        yield Refusal(name, (Problem(zip_path.name, f"can't be unpacked ({error.strerror}): free some space"),))
+        yield Refusal(source, (Problem(name, f"can't be unpacked ({error.strerror}): free some space"),))
         return
     if problems:
-        yield Refusal(name, tuple(problems))
+        yield Refusal(source, tuple(replace(problem, file=name) for problem in problems))
     for found in find([target, *examples], task=task, format=format):
-        yield replace(found, source=name + found.source.removeprefix(str(absolute(target))))
+        if isinstance(found, Refusal) and found.source == str(target):
+            found = replace(found, problems=(replace(found.problems[0], file=name), *found.problems[1:]))
+        yield replace(found, source=source + found.source.removeprefix(str(target)))
     if not library.refers_to(target):
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)

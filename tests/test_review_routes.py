@@ -179,6 +179,7 @@ def test_a_database_that_fails_is_503_and_named(database: Database, client: Test
     assert "reviewer.db" in answer.json()["detail"]
 
 
+@pytest.mark.speed
 def test_an_op_costs_the_same_in_a_large_ledger(tmp_path: Path) -> None:
     clients, revs, times_s = [], [0, 2000], ([], [])
     for rev in revs:

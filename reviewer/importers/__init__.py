@@ -91,7 +91,7 @@ class _Walk:
         self.claimed: set[Path] = set()
         self.unread: set[Path] = set()
         self.answered: set[str] = set()
-        self.has_run = False
+        self.run_count = 0
         for path in apart:
             self._answer(path)
 
@@ -127,7 +127,7 @@ class _Walk:
             return True
         is_text = path.suffix.lower() == ".txt" and any(Path(name).stem == path.stem for name in self.answered)
         is_companion = path.name in _COMPANIONS | _TASK_FILES | {_EXAMPLES} or screenshots.is_readme(path)
-        return self.has_run and (is_text or is_companion)
+        return self.run_count > 0 and (is_text or is_companion)
 
     def _answer(self, path: Path) -> None:
         """Note what a path is or lies in, as seen from the root; the root itself stands for all that is in it."""
@@ -144,27 +144,24 @@ class _Walk:
             return
         paths = [folder / name for name in names]
         complaints: list[tuple[Path, native.Complaint]] = []
-        is_known = False
+        before = self.run_count
         if self._wants(native.NAME):
             for path in (path for path in paths if path.suffix.lower() in _JSON_SUFFIXES):
                 if native.detect(path):
-                    is_known = True
                     yield from self._told(path, _read_native(path, self.context))
                 elif path.name not in _COMPANIONS and (complaint := native.complaint(path)):
                     complaints.append((path, complaint))
         if self._wants(screenshots.NAME) and self._holds_screenshots(folder):
-            is_known = True
             pictures = screenshots.pictures_of(folder)
             yield from self._told(pictures[0], _read(screenshots.read, folder, self.context))
             for path in pictures:
                 self._answer(path)
         if self._wants(video.NAME):
             for path in paths:
-                if self._is_video(path, is_beside_pictures=is_known and screenshots.detect(folder)):
-                    is_known = True
+                if self._is_video(path, is_beside_pictures=self.run_count > before and screenshots.detect(folder)):
                     yield from self._told(path, _read(video.read, path, self.context))
         for path, complaint in complaints:
-            if is_known and complaint.is_log:
+            if complaint.is_log and self.run_count > before:
                 continue
             if complaint.is_log and path.suffix.lower() == ".jsonl":
                 self.unread.add(folder)
@@ -189,7 +186,7 @@ class _Walk:
         for item in items:
             self._answer(path)
             if isinstance(item, Trajectory):
-                self.has_run = True
+                self.run_count += 1
                 media = [item.video_path, *(observation.path for observation in item.observations)]
                 used = [file for file in media if file and file != absolute(path)]
                 self.claimed.update(file.resolve() for file in used)

@@ -17,7 +17,7 @@ from browser.conftest import Reviewer, Server, running
 from db.models import AlignmentRow, TrajectoryRow
 from db.session import Database
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.speed]
 
 STEPS = 100
 RUNS = 12

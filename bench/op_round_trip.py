@@ -1,12 +1,13 @@
 """How long a person waits for one op: the round trip over HTTP, in an empty ledger and in a large one.
 
-Run it as ``PYTHONPATH=tests python bench/ops.py``. It starts a server for each of two databases, one empty and one with
-20,000 ops, 2,000 of them by this reviewer on the open trajectory, and sends both the same ops in turn over kept-alive
-connections. The commit alone, with its full sync to the disk, is timed beside them.
+Run it as ``PYTHONPATH=tests python bench/op_round_trip.py``. It starts a server for each of two databases, one empty and
+one with 20,000 ops, 2,000 of them by this reviewer on the open trajectory, and sends both the same ops in turn over
+kept-alive connections. The commit alone, with its full sync to the disk, is timed beside them.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import statistics
 import subprocess
@@ -46,7 +47,8 @@ def make_database(path: Path, large: bool) -> int:
 def start_server(path: Path) -> tuple[subprocess.Popen[bytes], httpx.Client]:
     """Start the review routes over the database and wait until they answer."""
     port = free_port()
-    server = subprocess.Popen([sys.executable, "-m", "durability_server", f"sqlite:///{path}", str(port)])
+    command = [sys.executable, "-m", "durability_server", f"sqlite:///{path}", str(port)]
+    server = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     client = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"X-Reviewer": "ann"})
     deadline_s = time.monotonic() + START_S
     while True:
@@ -96,18 +98,23 @@ def time_commits(path: Path, count: int) -> list[float]:
 
 def line(name: str, times_s: list[float]) -> str:
     """One line of the table: the median and the 95th of 100, in milliseconds."""
-    return f"{name:<34}{statistics.median(times_s) * 1000:>9.2f}{statistics.quantiles(times_s, n=20)[18] * 1000:>9.2f}"
+    return f"{name:<34}{statistics.median(times_s) * 1000:>9.2f}{p95_s(times_s) * 1000:>9.2f}"
 
 
-def main() -> None:
-    """Measure and print the table."""
+def p95_s(times_s: list[float]) -> float:
+    """The 95th of 100."""
+    return statistics.quantiles(times_s, n=20)[18]
+
+
+def measure(rounds: int = ROUNDS) -> tuple[list[float], list[float], list[float]]:
+    """Seconds of ``rounds`` ops in an empty ledger, as many in a large one sent in turn with them, and bare commits."""
     with tempfile.TemporaryDirectory() as name:
         paths = [Path(name) / "empty.db", Path(name) / "large.db"]
         revs = [make_database(path, large=path.stem == "large") for path in paths]
         servers = [start_server(path) for path in paths]
         times_s: list[list[float]] = [[], []]
         try:
-            for number in range(WARM_UP + ROUNDS):
+            for number in range(WARM_UP + rounds):
                 for which, (_, client) in enumerate(servers):
                     elapsed_s, revs[which] = time_op(client, number, revs[which])
                     if number >= WARM_UP:
@@ -116,10 +123,15 @@ def main() -> None:
             for server, _ in servers:
                 server.kill()
                 server.wait()
-        commits_s = time_commits(Path(name) / "commits.db", ROUNDS)
+        return times_s[0], times_s[1], time_commits(Path(name) / "commits.db", rounds)
+
+
+def main() -> None:
+    """Measure and print the table."""
+    empty_s, large_s, commits_s = measure()
     print(f"{'one op, ' + str(ROUNDS) + ' times':<34}{'p50 ms':>9}{'p95 ms':>9}")
-    print(line("empty ledger", times_s[0]))
-    print(line("20,000 ops, 2,000 of them here", times_s[1]))
+    print(line("empty ledger", empty_s))
+    print(line("20,000 ops, 2,000 of them here", large_s))
     print(line("a bare synced commit", commits_s))
 
 
