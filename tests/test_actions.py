@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reviewer.actions import Screen, parse_action
+from reviewer.actions import Screen, parse_action, words_of
 from reviewer.pyautogui_code import parse_code
 from reviewer.trajectory import Action, ActionKind, CoordinateSpace
 
@@ -270,3 +270,29 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_value_is_read_without_an_exception(value: Any) -> None:
     parse_action(value, SCREEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "words"),
+    [
+        ("I click.\n```python\nimport pyautogui\npyautogui.click(3, 4)\n```\n\nThen I wait.", "pyautogui.click(6, 8)",
+         "I click.\n\nThen I wait."),
+        ("Done.\r\n```DONE```", "DONE", "Done."),
+        ("```\nWAIT\n```", "WAIT", ""),
+        ('So:\n```json\n{"action_type": "CLICK", "x": 1, "y": 2}\n```', {"action_type": "CLICK"}, "So:"),
+        ("```python\nos.remove('a')\n```\nGone", "os.remove('a')", "Gone"),
+        ("Both.\n```python\npyautogui.click(1, 2)\n```\n```python\npyautogui.press('a')\n```", "pyautogui.press('a')",
+         "Both."),
+        ("Cut off:\n```python\npyautogui.click(1, 2)", "pyautogui.click(1, 2)", "Cut off:"),
+        ("It printed\n```bash\nls -la\n```\nso", "pyautogui.click(1, 2)", "It printed\n```bash\nls -la\n```\nso"),
+        ("Use `click` here", "pyautogui.click(1, 2)", "Use `click` here"),
+        ("a\n\n\nb", "DONE", "a\n\n\nb"),
+    ],
+)  # fmt: skip
+def test_words_are_without_the_blocks_that_hold_actions(text: str, action: Any, words: str) -> None:
+    assert words_of(text, action, SCREEN) == words
+
+
+@given(st.text(alphabet="`a{}\n python", max_size=60), st.text(max_size=20))
+def test_words_are_read_from_anything(text: str, action: str) -> None:
+    assert len(words_of(text, action, SCREEN)) <= len(text)

@@ -167,6 +167,8 @@ def test_an_object_that_cannot_be_shown_is_refused_with_line_and_key(folder: Pat
         ({"steps": [{"action": {"kind": "click", "points": [{"x": 1}]}}]}, '"steps"[0].action.points must be'),
         ({"steps": [{"thought": "t"}]}, '"steps"[0].action is missing'),
         ({"steps": [{"action": "DONE", "at_s": "1"}]}, '"steps"[0].at_s must be a number of seconds, not text'),
+        ({"steps": [{"action": "DONE", "at_s": 1e300}]}, '"steps"[0].at_s is too large'),
+        ({"score": 1e300}, "not 1e+300"),
         ({"steps": [{"action": "DONE", "when": 1}]}, "Unknown key \"steps\"[0].'when'"),
         ({"steps": ["DONE"]}, '"steps"[0] must be an object, not text'),
     ],

@@ -290,6 +290,14 @@ def test_lines_are_recognised_under_another_name(tmp_path: Path) -> None:
     assert (trajectory.format, len(trajectory.steps)) == ("osworld", 1)
 
 
+def test_a_thought_is_the_words_and_raw_keeps_the_action(tmp_path: Path) -> None:
+    code = "import pyautogui\npyautogui.click(1, 2)"
+    told = line(1, code, response=f"The menu is open.\n```python\n{code}\n```")
+    write_osworld(tmp_path, [told, line(2, "DONE", response="```DONE```")])
+    steps = trajectory_of(tmp_path).steps
+    assert [(step.thought, step.raw) for step in steps] == [("The menu is open.", code), ("", "DONE")]
+
+
 def test_the_id_is_that_of_the_lines_wherever_they_lie(tmp_path: Path) -> None:
     folder = write_osworld(tmp_path / "a", [line(1, "DONE")])
     shutil.copytree(folder, tmp_path / "copy")

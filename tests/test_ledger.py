@@ -156,10 +156,36 @@ def test_accepting_a_judgement_takes_what_it_says_and_leaves_the_rest(ann: Perso
         ("j1.1", 29.0, DURATION_S),
     ]
     assert review["step_labels"] == {"2": {"label": "-", "reason": "typo"}, "3": {"label": "+", "reason": ""}}
+    assert (review["first_error"], review["first_error_label"]) == ({"step_index": 2, "reason": "typo"}, None)
     ann.do("undo", undoes=accepted)
+    assert ann.review["first_error"] is None
     assert ann.review["outcome"] is None
     assert ann.review["step_labels"]["2"]["label"] == "+"
     assert [span["span_id"] for span in ann.review["spans"]] == ["mine"]
+
+
+MINUSES = [
+    {"step_index": 5, "label": "-", "reason": "late", "probability": None},
+    {"step_index": 1, "label": "+", "reason": "", "probability": None},
+    {"step_index": 3, "label": "-", "reason": "wrong menu", "probability": None},
+]
+
+
+def test_accepting_marks_the_first_minus_whose_label_outlives_the_mark(ann: Person) -> None:
+    add_judgement(ann.session, ann.trajectory_id, "j1", step_labels=MINUSES)
+    ann.do("accept", judgement_id="j1")
+    assert ann.review["first_error"] == {"step_index": 3, "reason": "wrong menu"}
+    ann.do("set_first_error", step_index=None)
+    assert ann.review["step_labels"]["3"] == {"label": "-", "reason": "wrong menu"}
+
+
+@pytest.mark.parametrize("mine", [1, 6])
+def test_accepting_leaves_the_first_error_a_person_marked(ann: Person, mine: int) -> None:
+    add_judgement(ann.session, ann.trajectory_id, "j1", step_labels=MINUSES)
+    ann.do("set_first_error", step_index=mine, reason="mine")
+    ann.do("accept", judgement_id="j1")
+    # The judge calls step 1 right, and what is no error is no first error.
+    assert ann.review["first_error"] == (None if mine == 1 else {"step_index": 6, "reason": "mine"})
 
 
 def test_accepted_spans_are_converted_to_the_video_clock(ann: Person) -> None:

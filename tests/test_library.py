@@ -280,6 +280,22 @@ def test_an_export_restores_reviews_judgements_and_corrections(
     other.database.close()
 
 
+def test_a_problem_is_told_once_however_often_a_run_is_exported_and_imported(
+    library: Library, run: Path, tmp_path: Path
+) -> None:
+    (run / "recording.mp4").write_bytes(b"\0\0\0\x20ftypisom" + b"\0" * 100)
+    (first,) = records(library, run)
+    problems = first["problems"]
+    assert any(problem["file"] == "recording.mp4" for problem in problems)
+    for number in range(2):
+        library.export("jsonl", tmp_path / f"export-{number}")
+        library = Library(Database.open(f"sqlite:///{tmp_path / f'{number}.db'}"), tmp_path / f"home-{number}")
+        (again,) = records(library, tmp_path / f"export-{number}")
+        assert again["problems"] == problems
+        library.database.close()
+        library = Library(Database.open(f"sqlite:///{tmp_path / f'{number}.db'}"), tmp_path / f"home-{number}")
+
+
 def test_an_export_that_contradicts_what_is_here_is_refused_whole(library: Library, run: Path, tmp_path: Path) -> None:
     (record,) = records(library, run)
     say(library, record["id"], type="set_outcome", value="incorrect")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from reviewer import media
 from reviewer.media import Clock, FrameSource, MediaError, grey_frames, grey_picture, open_picture, picture_at, probe
 from reviewer.trajectory import Observation, Trajectory
 
@@ -180,3 +183,20 @@ def test_a_picture_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyt
     video = write_clip(tmp_path / "large.mp4", constant_times(10, 3))
     with pytest.raises(MediaError, match=r"large\.mp4: the pictures are 192x96"):
         probe(video)
+
+
+def test_a_file_is_decoded_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_clip(tmp_path / "a.mp4", count=10)
+    monkeypatch.chdir(tmp_path)
+    found = probe(path)
+    times = path.stat()
+    with monkeypatch.context() as patched:
+        patched.setattr(media, "open_video", None)
+        assert probe(path) == found
+        assert probe(Path("a.mp4")) == replace(found, path=Path("a.mp4"))
+    write_clip(path, count=20)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert len(probe(path).clock) == 20
+    path.unlink()
+    with pytest.raises(MediaError, match="no such file"):
+        probe(path)

@@ -23,6 +23,8 @@ import pytest
 from conftest import free_port
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 from runs_on_disk import line, write_osworld, write_video
 
@@ -75,7 +77,11 @@ def test_the_list_answers_a_page_and_all_ids(client: TestClient, record: dict[st
 
 
 @pytest.mark.parametrize(
-    "query", ["sort=colour", "order=up", "judge_outcome=x", "review=x", "offset=-1", "limit=100000"]
+    "query",
+    [
+        *("sort=colour", "order=up", "judge_outcome=x", "review=x", "offset=-1", "limit=100000"),
+        *(f"offset={2**63}", f"offset={10**22}", f"offset={'9' * 5000}", f"limit={10**22}", f"search={'x' * 6000}"),
+    ],
 )
 def test_a_query_the_list_does_not_know_is_422(client: TestClient, query: str) -> None:
     answer = client.get(f"/api/trajectories?{query}")
@@ -156,7 +162,7 @@ def test_a_picture_is_the_one_shown_at_that_time(client: TestClient, shown: dict
     assert Image.open(BytesIO(small.content)).size == (32, 18)
 
 
-@pytest.mark.parametrize("at_s", ["", "x", "nan", "inf", "-1"])
+@pytest.mark.parametrize("at_s", ["", "x", "nan", "inf", "-1", "1e300", "1e10"])
 def test_a_picture_at_no_time_is_422(client: TestClient, shown: dict[str, Any], at_s: str) -> None:
     assert client.get(f"{media_url(shown)}/picture", params={"at_s": at_s}).status_code == 422
 
@@ -190,6 +196,87 @@ def test_a_correction_that_fits_nothing_is_refused(client: TestClient, shown: di
     url = f"/api/trajectories/{shown['trajectory']['id']}/alignment"
     assert client.post(url, json=body, headers=ADA).status_code in (400, 422)
     assert client.get(url.removesuffix("/alignment")).json()["alignment"]["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"shift_s": 1e8}, "cannot move by 1e+08 s"),
+        ({"shift_s": 1e300}, "shift_s is too large"),
+        ({"pins": [{"step_index": 0, "at_s": 1e300}]}, "at_s is too large"),
+        ({"pins": [{"step_index": 0, "at_s": 1.5}]}, "inside the video"),
+        ({"pins": [{"step_index": 10**30, "at_s": 0}]}, "There is no step"),
+    ],
+)
+def test_a_correction_out_of_the_video_is_422_with_the_reason(
+    client: TestClient, shown: dict[str, Any], change: dict[str, Any], words: str
+) -> None:
+    url = f"/api/trajectories/{shown['trajectory']['id']}/alignment"
+    answer = client.post(url, json={"base_version": 1} | change, headers=ADA)
+    assert (answer.status_code, words in answer.json()["detail"]) == (422, True)
+
+
+def test_a_correction_that_changes_nothing_is_no_new_version(client: TestClient, shown: dict[str, Any]) -> None:
+    url = f"/api/trajectories/{shown['trajectory']['id']}/alignment"
+    moved = {"base_version": 1, "pins": [{"step_index": 1, "at_s": 0.75}], "shift_s": 0}
+    answer = client.post(url, json=moved, headers=ADA).json()
+    for change in ({}, {"shift_s": 0.0}, {"pins": moved["pins"]}):
+        again = client.post(url, json={"base_version": 2} | change, headers=ADA)
+        assert (again.status_code, again.json()) == (200, answer)
+
+
+LARGE = st.integers(-(10**40), 10**40)
+ODD = st.one_of(LARGE.map(str), st.floats().map(str), st.text(max_size=20), st.just("9" * 4400), st.just("1e999"))
+QUERIES = {
+    "/api/trajectories": (
+        *("search", "source", "agent", "judge_outcome", "review", "problems"),
+        *("sort", "order", "offset", "limit", "ids"),
+    ),
+    "/api/trajectories/{id}/history": ("before", "limit"),
+    "/api/jobs": ("ids",),
+    "{picture}": ("at_s", "width_px"),
+}
+
+
+@given(
+    st.sampled_from(sorted(QUERIES)).flatmap(lambda path: st.tuples(st.just(path), st.sampled_from(QUERIES[path]))), ODD
+)
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_query_brings_the_server_down(
+    client: TestClient, shown: dict[str, Any], asked: tuple[str, str], value: str
+) -> None:
+    path = asked[0].format(id=shown["trajectory"]["id"], picture=f"{media_url(shown)}/picture")
+    params = {"at_s": "0", "ids": "0"} | {asked[1]: value}
+    assert client.get(path, params=params).status_code in (200, 400, 404, 422)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["base_version", "shift_s", "pins", "base_rev", "step_index", "start_s", "end_s", "type"]),
+        st.one_of(
+            LARGE, st.floats(allow_nan=False, allow_infinity=False), st.none(), st.just([{"step_index": 10**30}])
+        ),
+    )
+)
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_number_in_a_body_brings_the_server_down(
+    client: TestClient, record: dict[str, Any], body: dict[str, Any]
+) -> None:
+    url = f"/api/trajectories/{record['id']}"
+    span = {"op_id": "o", "base_rev": 0, "type": "put_span", "span_id": "s", "start_s": 0, "end_s": 1} | body
+    for path, document in ((f"{url}/alignment", {"base_version": 0} | body), (f"{url}/ops", span)):
+        assert client.post(path, json=document, headers=ADA).status_code in (200, 400, 409, 422)
+
+
+@pytest.mark.parametrize(
+    "path", ["trajectories?search=%00", "trajectories?source=%00", "trajectories/%00", "jobs?ids=%00", "choices%00"]
+)
+def test_a_character_no_text_column_holds_is_refused_or_unknown(
+    any_database: Database, tmp_path: Path, path: str
+) -> None:
+    library = Library(any_database, tmp_path / "home")
+    with TestClient(build_api(library, lambda: None), base_url="http://localhost:7860") as client:
+        assert client.get(f"/api/{path}").status_code in (200, 404, 422)
 
 
 def test_a_foreign_page_may_not_write(client: TestClient, record: dict[str, Any]) -> None:

@@ -46,6 +46,14 @@ def test_search_finds_a_task_whatever_the_case(filled: Database, text: str) -> N
     assert [item["task"] for item in items(filled, Query(search=text))] == ["Task 7: rename the file report-00007.txt"]
 
 
+@pytest.mark.parametrize("text", ["ÉTÉ à", "été À", "ОТЧЁТ", "отчёт", "Η ΟΔΌ", "η οδό"])
+def test_search_knows_the_cases_of_every_alphabet(any_database: Database, text: str) -> None:
+    tasks = ["Été à Paris", "Отчёт за март", "Η οδός", "nothing"]
+    add(any_database, *((TrajectoryRow, trajectory_values(n, task=task)) for n, task in enumerate(tasks)))
+    (item,) = items(any_database, Query(search=text))
+    assert text.casefold() in item["task"].casefold()
+
+
 def test_search_takes_wildcards_literally(any_database: Database) -> None:
     tasks = ["100% done", "100 done", "a_b", "axb", r"back\slash"]
     add(any_database, *((TrajectoryRow, trajectory_values(n, task=task)) for n, task in enumerate(tasks)))
@@ -195,7 +203,12 @@ def test_choices_are_the_values_there_are(filled: Database) -> None:
 def test_ten_thousand_trajectories_list_quickly(database: Database) -> None:
     with database.write() as session:
         fill(session, 10_000)
-    for query in (Query(REVIEWER), Query(REVIEWER, sort="task"), Query(REVIEWER, sort="judge_outcome")):
+    for query in (
+        Query(REVIEWER),
+        Query(REVIEWER, sort="task"),
+        Query(REVIEWER, sort="judge_outcome"),
+        Query(REVIEWER, search="REPORT-0"),
+    ):
         with database.read() as session:
             begin_s = time.perf_counter()
             worklist.page(session, query)
