@@ -1,6 +1,6 @@
 """How long a person waits for one op: the round trip over HTTP, in an empty ledger and in a large one.
 
-Run it as ``PYTHONPATH=tests python bench/op_round_trip.py``. It starts a server for each of two databases, one empty and
+Run it as ``PYTHONPATH=tests python bench/op_round_trip.py``. It starts a server for each of two databases, one empty,
 one with 20,000 ops, 2,000 of them by this reviewer on the open trajectory, and sends both the same ops in turn over
 kept-alive connections. The commit alone, with its full sync to the disk, is timed beside them.
 """

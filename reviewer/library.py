@@ -324,17 +324,12 @@ def _clean(trajectory: Trajectory) -> Trajectory:
     for path in map(str, _paths(trajectory)):
         if clean_text(path) != path:
             raise ReviewerError("the name is not valid UTF-8; rename the file or its folder", clean_text(path))
-    steps = tuple(
-        replace(
-            step,
-            actions=tuple(replace(action, points=tuple(filter(_is_finite, action.points))) for action in step.actions),
-        )
-        for step in trajectory.steps
-    )
+    steps = tuple(replace(step, actions=tuple(map(_placed, step.actions))) for step in trajectory.steps)
     return Trajectory.from_json(json_value(replace(trajectory, steps=steps).to_json()))
 
 
 def _placed(action: Action) -> Action:
+    """The action without points that are nowhere."""
     return replace(action, points=tuple(filter(_is_finite, action.points)))
 
 
