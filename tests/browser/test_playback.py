@@ -131,3 +131,38 @@ def test_it_plays_as_pyav_decodes_it(
     assert shown["duration"] == pytest.approx(detail["media"]["duration_s"], abs=0.05)
     assert detail["media"]["duration_s"] == pytest.approx(record["video"]["duration_s"], abs=0.05)
     assert player.page.locator(".stage-message").is_hidden()
+
+
+OTHERS = {
+    "synthetic/osworld_claude_dict": 6,
+    "synthetic/osworld_killed": 3,
+    "plain_screenshots": 6,
+    "recordings": 0,
+    "agentnet/raw_recorder/2024-11-05 18-56-31.mp4": 0,
+}
+
+
+def test_real_runs_of_every_format_import_and_play(
+    playwright_driver: Playwright, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    server = Server(tmp_path_factory.mktemp("others") / "home")
+    found = {name: server.import_json(CASES / name) for name in OTHERS}
+    with running(server), browsers(playwright_driver) as start:
+        reviewer = Reviewer(start(tmp_path_factory.mktemp("profile")).new_page(), server)
+        reviewer.goto()
+        for name, records in found.items():
+            [record] = [record for record in records if record["id"]]
+            reviewer.jump(f"?id={record['id']}")
+            reviewer.wait_open(record["id"])
+            assert reviewer.page.locator(".stage-message").is_hidden()
+            before = reviewer.frame
+            reviewer.press(" ")
+            reviewer.page.wait_for_function(
+                "(before) => Number(document.querySelector('.reviewer-root').shadowRoot"
+                ".querySelector('.review').dataset.frame) > before",
+                arg=before,
+            )
+            reviewer.press(" ")
+            steps = reviewer.page.locator(".step").count()
+            assert steps == record["steps"] == OTHERS[name], name
+        assert reviewer.errors == []
