@@ -124,7 +124,7 @@ class App {
     }
     if (push && !open) history.pushState(null, "", view === "worklist" ? this.address({}) : this.address({ view }));
     if (open) this.keepPlace();
-    if (view === "worklist" && this.worklist.total !== null) this.worklist.load({ quiet: true, order: false });
+    if (view === "worklist") this.worklist.refreshSoon();
     return undefined;
   }
 

@@ -7,6 +7,7 @@ import { localTime, OUTCOMES, plural, timecode } from "./format.js";
 
 const PAGE = 50;
 const POLL_MS = 2000;
+const STAY_MS = 800;
 const FILTER_KEY = "reviewer.filter";
 
 const COLUMNS = [
@@ -84,6 +85,12 @@ export class Worklist {
       if (this.loading === mine) this.showError(error);
     }
     this.schedule();
+  }
+
+  /** Ask again once the person stays: the rows know the marks made here, and opening the next run comes first. */
+  refreshSoon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => { if (!this.root.hidden) this.load({ quiet: true, order: false }); }, STAY_MS);
   }
 
   /** Ask again while judges or imports are under way, or while there is nothing and something may be loading. */
