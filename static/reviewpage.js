@@ -130,16 +130,16 @@ export class ReviewPage {
   }
 
   /** The first picture is there: now there is time for what is needed only later. */
-  async firstPicture() {
-    const { session } = this;
+  firstPicture() {
     this.app.onFirstPicture();
-    if (!session) return;
-    try {
-      const { ops } = await call(`${runPath(session.id)}/history?limit=300&reviewer=${encodeURIComponent(session.reviewer)}`);
-      session.adoptHistory(ops);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-    }
+    this.historyRead();
+  }
+
+  /** Resolves once the session knows what can be undone from before it was opened; asked for once. */
+  historyRead() {
+    const { session } = this;
+    if (session) session.historyRead ??= readHistory(session);
+    return session?.historyRead;
   }
 
   // ---- showing
@@ -276,11 +276,12 @@ export class ReviewPage {
     if (this.mark({ type: "accept", judgement_id: judgement.id })) this.app.toasts.show(`Took over what ${judgement.judge} said. z takes it back.`);
   }
 
-  undo() {
-    if (!this.session) return;
+  async undo() {
+    const { session } = this;
+    await this.historyRead();
+    if (!session || session !== this.session) return;
     if (this.fixing && this.session.detail.alignment.corrections?.length) return this.correctTimes({ take_back: true });
-    const changes = this.session.undo();
-    if (!changes) this.app.toasts.show("Nothing to undo on this run.");
+    if (!session.undo()) this.app.toasts.show("Nothing to undo on this run.");
   }
 
   // ---- spans
@@ -517,6 +518,16 @@ export class ReviewPage {
       this.mark({ type: "submit" });
     }
     await this.app.openNext(1);
+  }
+}
+
+async function readHistory(session) {
+  try {
+    const { ops } = await call(`${runPath(session.id)}/history?limit=300&reviewer=${encodeURIComponent(session.reviewer)}`);
+    session.adoptHistory(ops);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    session.historyRead = null;
   }
 }
 
