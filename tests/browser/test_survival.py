@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from clips import write_clip
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
 from browser.conftest import Reviewer, Server, running
 
@@ -148,20 +148,21 @@ def test_two_windows_of_one_person_see_each_other_and_lose_nothing(
     assert (stored["outcome"], stored["notes"]) == ("incorrect", {"run": "from the right"})
 
 
-def cut_off(page: Page) -> None:
-    """Let a window hear nothing of the others, as one on another machine."""
-    page.add_init_script("window.BroadcastChannel = class { postMessage() {} close() {} }")
+def two_machines(
+    server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
+) -> tuple[Reviewer, Reviewer]:
+    """One person with the same run open on two machines, whose windows hear nothing of each other."""
+    left, right = (Reviewer(launch(tmp_path / name).new_page(), server) for name in ("one", "two"))
+    for reviewer in (left, right):
+        reviewer.page.add_init_script("window.BroadcastChannel = class { postMessage() {} close() {} }")
+        reviewer.open(trajectory_id)
+    return left, right
 
 
 def test_marks_on_the_same_field_from_two_machines_ask_the_person(
     server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
-    left = Reviewer(launch(tmp_path / "one").new_page(), server)
-    right = Reviewer(launch(tmp_path / "two").new_page(), server)
-    cut_off(left.page)
-    cut_off(right.page)
-    left.open(trajectory_id)
-    right.open(trajectory_id)
+    left, right = two_machines(server, trajectory_id, launch, tmp_path)
     left.press("x")
     left.wait_saved()
     right.press("c")
@@ -177,12 +178,7 @@ def test_marks_on_the_same_field_from_two_machines_ask_the_person(
 def test_keeping_what_is_there_shows_it_and_does_not_submit(
     server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
-    left = Reviewer(launch(tmp_path / "one").new_page(), server)
-    right = Reviewer(launch(tmp_path / "two").new_page(), server)
-    cut_off(left.page)
-    cut_off(right.page)
-    left.open(trajectory_id)
-    right.open(trajectory_id)
+    left, right = two_machines(server, trajectory_id, launch, tmp_path)
     left.press("c")
     left.wait_saved()
     right.press("x", "Enter")
@@ -256,12 +252,7 @@ def test_a_full_storage_is_said_and_the_mark_still_arrives(
 def test_marks_on_other_fields_from_two_machines_both_stay(
     server: Server, trajectory_id: str, launch: Callable[..., BrowserContext], tmp_path: Path
 ) -> None:
-    left = Reviewer(launch(tmp_path / "one").new_page(), server)
-    right = Reviewer(launch(tmp_path / "two").new_page(), server)
-    cut_off(left.page)
-    cut_off(right.page)
-    left.open(trajectory_id)
-    right.open(trajectory_id)
+    left, right = two_machines(server, trajectory_id, launch, tmp_path)
     left.press("x")
     left.wait_saved()
     right.press("[", ".", ".", "Alt+]")
